@@ -172,7 +172,7 @@ fn folders(ceiling: &Ceiling, subject: &Subject<'_>, found: &mut Vec<Excess>) {
             continue;
         };
         let Some(volume) = subject.workload.volume(&mount.volume) else { continue };
-        let writable = mount.mode.is_writable();
+        let writable = mount.mode.can_write();
         let (value, fits) = match &volume.source {
             VolumeSource::Ephemeral | VolumeSource::Invalid => continue,
             VolumeSource::Host(path) => {

@@ -334,7 +334,7 @@ fn ceiling(reader: &mut Reader<'_>, mut fields: Fields<'_>) -> Result<Ceiling, C
                             let help = error.help().map(str::to_owned);
                             reader.error(&mode, error.to_string(), help)
                         })?;
-                        read.is_writable()
+                        read.can_write()
                     }
                 };
                 (path.as_str().to_owned(), writable)

@@ -44,3 +44,5 @@ pub use name::{Name, NameError};
 pub use policy::{Consent, RangePolicy, RangeRule};
 pub use target::{CanonicalHost, Plane, Target, TargetError};
 
+#[cfg(test)]
+mod tests;

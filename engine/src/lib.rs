@@ -19,5 +19,6 @@ pub mod limits;
 pub mod policy;
 pub mod reach;
 pub mod reference;
+pub mod report;
 pub mod review;
 pub mod workload;

@@ -198,5 +198,60 @@ impl Reach {
     }
 }
 
+/// Says what `ours` gives differently from `theirs`, one line for each thing; both are of the same
+/// workload under different targets.
+#[must_use]
+pub fn differences(theirs: &Reach, ours: &Reach) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (their, our) in theirs.components.iter().zip(&ours.components) {
+        let has = |entries: &[Entry], entry: &Entry| {
+            entries.iter().any(|other| other.verb == entry.verb && other.subject == entry.subject)
+        };
+        for entry in &their.entries {
+            if has(&our.entries, entry) {
+                continue;
+            }
+            let same_line = our.entries.iter().find(|other| {
+                other.verb == entry.verb
+                    && other.grant.is_some()
+                    && other.grant.as_ref().map(|g| &g.place.pointer)
+                        == entry.grant.as_ref().map(|g| &g.place.pointer)
+            });
+            lines.push(match same_line {
+                Some(other) => format!(
+                    "`{}` could {} {}, not {}",
+                    their.name,
+                    entry.verb.as_str(),
+                    other.subject,
+                    entry.subject
+                ),
+                None => format!(
+                    "`{}` could not {} {}",
+                    their.name,
+                    entry.verb.as_str(),
+                    entry.subject
+                ),
+            });
+        }
+        for entry in our.entries.iter().filter(|entry| !has(&their.entries, entry)) {
+            let same_line = entry.grant.as_ref().is_some_and(|grant| {
+                their.entries.iter().any(|other| {
+                    other.verb == entry.verb
+                        && other.grant.as_ref().is_some_and(|g| g.place.pointer == grant.place.pointer)
+                })
+            });
+            if !same_line {
+                lines.push(format!(
+                    "`{}` could also {} {}",
+                    our.name,
+                    entry.verb.as_str(),
+                    entry.subject
+                ));
+            }
+        }
+    }
+    lines
+}
+
 #[cfg(test)]
 mod tests;

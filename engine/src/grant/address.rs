@@ -198,16 +198,30 @@ fn classify_v6(address: Ipv6Addr) -> AddressClass {
     if address.is_unspecified() || address.is_loopback() {
         return own;
     }
-    let carried = carried(address);
-    let classes = carried.iter().map(|v4| classify_v4(*v4));
-    // 0/8 is also what the unused bits of a translator's prefix look like, so that it only counts
-    // if nothing else is there.
-    classes
-        .clone()
-        .find(|class| !matches!(class, AddressClass::Public | AddressClass::Unspecified))
-        .or_else(|| classes.clone().find(|class| *class == AddressClass::Public))
-        .or_else(|| classes.clone().next())
+    // The strictest reading wins: what a translator makes of the address isn't known here. 0/8 is
+    // also what the unused bits of its prefix look like, so that it only counts if nothing else
+    // is there.
+    carried(address)
+        .into_iter()
+        .map(classify_v4)
+        .max_by_key(|class| strictness(*class))
         .unwrap_or(own)
+}
+
+fn strictness(class: AddressClass) -> u8 {
+    match class {
+        AddressClass::Unspecified => 0,
+        AddressClass::Public => 1,
+        AddressClass::Private | AddressClass::CarrierNat | AddressClass::UniqueLocal => 2,
+        AddressClass::Loopback
+        | AddressClass::LinkLocal
+        | AddressClass::Multicast
+        | AddressClass::Broadcast
+        | AddressClass::Documentation
+        | AddressClass::Benchmarking
+        | AddressClass::Reserved => 3,
+        AddressClass::Metadata => 4,
+    }
 }
 
 /// The IPv4 addresses that an IPv6 address carries.
@@ -264,9 +278,8 @@ fn first<const N: usize>(
 pub(super) fn classes_in(range: &Cidr) -> Vec<AddressClass> {
     let v4 = V4.map(|(network, prefix, class)| (IpAddr::V4(network), prefix, class));
     let v6 = V6.map(|(network, prefix, class)| (IpAddr::V6(network), prefix, class));
-    let metadata = METADATA.map(|address| {
-        (address, if address.is_ipv4() { 32 } else { 128 }, AddressClass::Metadata)
-    });
+    let metadata = METADATA
+        .map(|address| (address, if address.is_ipv4() { 32 } else { 128 }, AddressClass::Metadata));
     let mut classes: Vec<AddressClass> = v4
         .into_iter()
         .chain(v6)

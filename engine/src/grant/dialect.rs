@@ -1,34 +1,54 @@
-//! The three ways of writing host grants, and what a rewrite from one to another loses.
+//! The dialects, and what is lost between them.
 
-use super::host::{HostPattern, HostSet, PortSet, SchemeSet};
+use std::net::IpAddr;
 
-/// How a host grant is written.
+use super::host::{
+    Access, HostPattern, HostSet, PortSet, Scheme, SchemeSet, ambit_text, default_port,
+};
+use super::lookup::{LoopbackPort, Protocol};
+use super::matching::HTTP_SCHEMES;
+use super::target::HOST_INTERNAL_WASMCLOUD;
+
+/// How many single-port entries a range may become.
+const MAX_PORT_ENTRIES: usize = 16;
+
+/// Whose rules a host pattern is read by.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Dialect {
-    /// wasmCloud's `allowedHosts`.
+    /// wasmCloud v2, `allowedHosts`: no port is any port, sockets follow address entries.
     WasmCloud,
-    /// Spin's `allowed_outbound_hosts`.
+    /// Spin, `allowed_outbound_hosts`: the scheme is mandatory, no port is its default.
     Spin,
-    /// Ours.
+    /// Ours: the superset, with the strict reading.
     Ambit,
 }
 
-/// What a conversion does to the set of targets.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+impl Dialect {
+    /// The stable word for machine output.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::WasmCloud => "wasmcloud",
+            Self::Spin => "spin",
+            Self::Ambit => "ambit",
+        }
+    }
+}
+
+/// How a conversion compares with its source.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum ConversionVerdict {
-    /// The same targets.
+    /// The same set.
     Exact,
-    /// More targets than before.
+    /// The texts let through more (they may lack something, too).
     Widened,
-    /// Fewer targets than before.
+    /// The texts let through less.
     Narrowed,
-    /// The dialect can't say it; there is no text.
+    /// There is no text; nothing may be emitted in place of the entry.
     Inexpressible,
 }
 
 impl ConversionVerdict {
-    /// Returns the stable word for this verdict.
-    #[must_use]
+    /// The stable word for machine output.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Exact => "exact",
@@ -39,266 +59,407 @@ impl ConversionVerdict {
     }
 }
 
-/// An entry in another dialect.
+/// The texts that stand for one entry in another dialect, and what they lose.
+///
+/// `texts` is empty exactly when the verdict is [`ConversionVerdict::Inexpressible`], and `reason`
+/// is absent exactly when it is [`ConversionVerdict::Exact`].
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Conversion {
-    /// The entries that stand for it together; empty only if it is inexpressible.
+    /// The entries, in order.
     pub texts: Vec<String>,
-    /// What the conversion does to the set of targets.
+    /// The wasmCloud loopback ports that belong to the entry, in order; its second key.
+    pub loopback_ports: Vec<LoopbackPort>,
+    /// How the texts compare with the entry.
     pub verdict: ConversionVerdict,
-    /// Why it is not exact.
+    /// What is lost, in words.
     pub reason: Option<String>,
 }
 
 impl Conversion {
-    fn of(texts: Vec<String>, verdict: ConversionVerdict, reason: &str) -> Self {
-        let reason = (!reason.is_empty()).then(|| reason.to_owned());
-        Self { texts, verdict, reason }
-    }
-
     fn inexpressible(reason: &str) -> Self {
-        Self::of(Vec::new(), ConversionVerdict::Inexpressible, reason)
+        Self {
+            texts: Vec::new(),
+            loopback_ports: Vec::new(),
+            verdict: ConversionVerdict::Inexpressible,
+            reason: Some(reason.to_owned()),
+        }
     }
 }
 
-/// The most entries that one entry is split into.
-const MAX_SPLIT: usize = 16;
-
-/// Rewrites an entry in another dialect.
+/// Rewrites an entry in another dialect; in its own dialect it stays byte for byte.
 ///
-/// The verdict compares what the texts mean, read back, with what the entry means. Nothing is
-/// dropped silently: what the dialect can't say is [`ConversionVerdict::Inexpressible`].
-#[must_use]
+/// # Examples
+///
+/// ```
+/// # use ambit_engine::grant::{ConversionVerdict, Dialect, HostPattern, convert};
+/// let pattern = HostPattern::parse("https://example.com", Dialect::Ambit)?;
+/// let out = convert(&pattern, Dialect::WasmCloud);
+/// assert_eq!(out.texts, ["https://example.com"]);
+/// assert_eq!(out.verdict, ConversionVerdict::Widened);
+/// # Ok::<(), ambit_engine::grant::HostPatternError>(())
+/// ```
 pub fn convert(pattern: &HostPattern, to: Dialect) -> Conversion {
-    if pattern.dialect() == to {
-        return Conversion::of(vec![pattern.to_string()], ConversionVerdict::Exact, "");
+    if to == pattern.dialect {
+        return Conversion {
+            texts: vec![pattern.to_string()],
+            loopback_ports: Vec::new(),
+            verdict: ConversionVerdict::Exact,
+            reason: None,
+        };
     }
-    match to {
-        Dialect::Ambit => to_ambit(pattern),
-        Dialect::WasmCloud => judged(pattern, to, to_wasmcloud(pattern)),
-        Dialect::Spin => judged(pattern, to, to_spin(pattern)),
+    if pattern.planes().is_empty() {
+        return Conversion::inexpressible("no call has this scheme, so the entry gives nothing");
     }
+    if to == Dialect::Ambit {
+        return judge(pattern, vec![(pattern.clone(), ambit_texts(pattern))], to);
+    }
+    if pattern.is_deny() {
+        return Conversion::inexpressible("the dialect has no deny entries");
+    }
+    let pieces = match (to, &pattern.host) {
+        (Dialect::Spin, HostSet::HostInternal) => {
+            return Conversion::inexpressible("Spin has no reserved name for the loopback");
+        }
+        (Dialect::WasmCloud, HostSet::HostInternal) => return wasmcloud_loopback(pattern),
+        (Dialect::WasmCloud, HostSet::SelfHost) => {
+            return Conversion::inexpressible("wasmCloud has no name for the application itself");
+        }
+        (Dialect::WasmCloud, HostSet::Cidr(_)) => {
+            return Conversion::inexpressible("wasmCloud has no address ranges");
+        }
+        (Dialect::WasmCloud, HostSet::Ip(IpAddr::V6(_))) => {
+            return Conversion::inexpressible(
+                "the custom resource refuses IPv6 addresses; only wash configuration takes them",
+            );
+        }
+        (
+            Dialect::WasmCloud,
+            HostSet::Exact(_) | HostSet::Subdomains(_) | HostSet::SubdomainsAndApex(_),
+        ) if pattern.http.is_none() => {
+            return Conversion::inexpressible("wasmCloud's sockets never match a name");
+        }
+        _ => pieces(pattern, to),
+    };
+    let Some(pieces) = pieces else {
+        return Conversion::inexpressible("the range has too many ports to list");
+    };
+    let texts = pieces
+        .into_iter()
+        .map(|piece| {
+            let text = match to {
+                Dialect::WasmCloud => wasmcloud_text(&piece),
+                Dialect::Spin => spin_text(&piece),
+                Dialect::Ambit => piece.canonical(),
+            };
+            (piece, vec![text])
+        })
+        .collect();
+    judge(pattern, texts, to)
 }
 
-fn to_ambit(pattern: &HostPattern) -> Conversion {
-    let text = pattern.canonical();
-    match HostPattern::parse(&text, Dialect::Ambit) {
-        Ok(read) if read.same_meaning(pattern) => {
-            Conversion::of(vec![text], ConversionVerdict::Exact, "")
+/// Compares every text with the piece it stands for and with the whole. The pieces make up the
+/// whole, so covering each of them is covering it.
+fn judge(whole: &HostPattern, pieces: Vec<(HostPattern, Vec<String>)>, to: Dialect) -> Conversion {
+    let mut texts: Vec<String> = Vec::new();
+    let (mut widened, mut narrowed) = (false, false);
+    for (piece, candidates) in pieces {
+        let mut read = Vec::with_capacity(candidates.len());
+        for text in &candidates {
+            match HostPattern::parse(text, to) {
+                Ok(pattern) if to != Dialect::WasmCloud || crd_accepts(text) => read.push(pattern),
+                Ok(_) => {
+                    return Conversion::inexpressible("the custom resource refuses the text");
+                }
+                Err(error) => {
+                    return Conversion::inexpressible(&format!("the dialect refuses it: {error}"));
+                }
+            }
         }
-        Ok(read) if read.covers(pattern) => Conversion::of(
-            vec![text],
-            ConversionVerdict::Widened,
-            "a port that had to be spelled is allowed unspelled too",
-        ),
-        Ok(read) if pattern.covers(&read) => Conversion::of(
-            vec![text],
+        widened |= !read.iter().all(|pattern| whole.covers(pattern));
+        narrowed |= !covered_by_union(&piece, &read);
+        for text in candidates {
+            if !texts.contains(&text) {
+                texts.push(text);
+            }
+        }
+    }
+    let (verdict, reason) = match (widened, narrowed) {
+        (false, false) => (ConversionVerdict::Exact, None),
+        (true, _) => (ConversionVerdict::Widened, Some(widening(whole, to))),
+        (false, true) => (
             ConversionVerdict::Narrowed,
-            "schemes and planes that this dialect keeps apart are left out",
+            Some("the dialect can't say all of the entry's schemes or protocols".to_owned()),
         ),
-        Ok(_) | Err(_) => Conversion::inexpressible("this dialect has no form with that meaning"),
+    };
+    Conversion { texts, loopback_ports: Vec::new(), verdict, reason }
+}
+
+fn covered_by_union(piece: &HostPattern, texts: &[HostPattern]) -> bool {
+    if texts.iter().any(|text| text.covers(piece)) {
+        return true;
     }
+    // Planes and schemes split apart, so that `https://`, `tcp://` and `udp://` entries together
+    // can cover what none does alone.
+    let atoms = atoms(piece);
+    !atoms.is_empty() && atoms.iter().all(|atom| texts.iter().any(|text| text.covers(atom)))
 }
 
-/// Compares the texts, read back, with the entry.
-fn judged(pattern: &HostPattern, to: Dialect, texts: Result<Vec<String>, &str>) -> Conversion {
-    let texts = match texts {
-        Ok(texts) if texts.len() <= MAX_SPLIT && !texts.is_empty() => texts,
-        Ok(_) => return Conversion::inexpressible("it takes more entries than one may become"),
-        Err(reason) => return Conversion::inexpressible(reason),
+fn atoms(piece: &HostPattern) -> Vec<HostPattern> {
+    let single = |access: &Access, scheme: &Scheme| Access {
+        schemes: SchemeSet::Only(vec![scheme.clone()]),
+        ports: access.ports.clone(),
     };
-    let read: Option<Vec<HostPattern>> =
-        texts.iter().map(|text| HostPattern::parse(text, to).ok()).collect();
-    let Some(read) = read else {
-        return Conversion::inexpressible("this dialect has no form with that meaning");
-    };
-    let inside = read.iter().all(|part| pattern.covers(part));
-    let outside = read.iter().any(|part| part.covers(pattern)) || split_covers(pattern, &read);
-    match (inside, outside) {
-        (true, true) => Conversion::of(texts, ConversionVerdict::Exact, ""),
-        (false, true) => Conversion::of(
-            texts,
-            ConversionVerdict::Widened,
-            "this dialect allows more ports or planes with the same text",
-        ),
-        (true, false) => Conversion::of(
-            texts,
-            ConversionVerdict::Narrowed,
-            "this dialect asks for more than the entry does, as a port that is spelled",
-        ),
-        (false, false) => {
-            Conversion::inexpressible("this dialect has no form that holds all of its targets")
-        }
-    }
-}
-
-/// Tells whether the parts of a split hold the whole: the apex with the names below it, or the
-/// single ports of a range.
-fn split_covers(pattern: &HostPattern, parts: &[HostPattern]) -> bool {
-    let hosts = match pattern.host() {
-        HostSet::SubdomainsAndApex(name) => {
-            parts.iter().any(|p| matches!(p.host(), HostSet::Subdomains(own) if own == name))
-                && parts.iter().any(|p| matches!(p.host(), HostSet::Exact(own) if own == name))
-        }
-        _ => parts.iter().all(|part| part.host() == pattern.host()),
-    };
-    let schemes = parts.iter().all(|part| part.schemes() == pattern.schemes());
-    let ports = match pattern.ports() {
-        PortSet::Ranges(ranges) => ranges.iter().all(|(low, high)| {
-            (*low..=*high).all(|port| {
-                parts.iter().any(|part| match part.ports() {
-                    PortSet::Any => true,
-                    PortSet::Ranges(own) => own.iter().any(|(l, h)| (*l..=*h).contains(&port)),
-                    PortSet::SchemeDefault | PortSet::Spelled(_) => false,
-                })
-            })
-        }),
-        own => parts.iter().all(|part| part.ports() == own || *part.ports() == PortSet::Any),
-    };
-    hosts && schemes && ports
-}
-
-fn names(pattern: &HostPattern) -> Result<Vec<String>, &'static str> {
-    match pattern.host() {
-        HostSet::Any => Ok(vec!["*".to_owned()]),
-        HostSet::Subdomains(name) => Ok(vec![format!("*.{name}")]),
-        HostSet::SubdomainsAndApex(name) => Ok(vec![format!("*.{name}"), name.to_string()]),
-        HostSet::Exact(name) => Ok(vec![name.to_string()]),
-        HostSet::Ip(address) if address.is_ipv4() => Ok(vec![address.to_string()]),
-        HostSet::Ip(address) => Ok(vec![format!("[{address}]")]),
-        HostSet::Cidr(_) => Err("it has no address ranges"),
-        HostSet::HostInternal => Ok(vec!["host.wasmcloud.internal".to_owned()]),
-        HostSet::SelfHost => Err("it has no word for the application itself"),
-    }
-}
-
-fn schemes(pattern: &HostPattern) -> Vec<Option<String>> {
-    match pattern.schemes() {
-        SchemeSet::Any => vec![None],
+    let http = piece.http.iter().flat_map(|access| {
+        HTTP_SCHEMES
+            .into_iter()
+            .filter(|scheme| access.schemes.contains(scheme))
+            .map(move |scheme| (Some(single(access, &Scheme::known(scheme))), None))
+    });
+    let socket = piece.socket.iter().flat_map(|access| match &access.schemes {
+        SchemeSet::Any => vec![(None, Some(access.clone()))],
         SchemeSet::Only(schemes) => {
-            schemes.iter().map(|scheme| Some(scheme.as_str().to_owned())).collect()
+            schemes.iter().map(|scheme| (None, Some(single(access, scheme)))).collect()
         }
-    }
+    });
+    http.chain(socket).map(|(http, socket)| HostPattern { http, socket, ..piece.clone() }).collect()
 }
 
-/// The single ports of a range list, `None` for "any" and for a scheme's default.
-fn ports(pattern: &HostPattern) -> Result<Vec<Option<u16>>, &'static str> {
-    match pattern.ports() {
-        PortSet::Any | PortSet::SchemeDefault => Ok(vec![None]),
-        PortSet::Spelled(ports) => Ok(ports.iter().copied().map(Some).collect()),
+fn widening(whole: &HostPattern, to: Dialect) -> String {
+    let reason = match (to, &whole.host, &whole.http, &whole.ports) {
+        (Dialect::WasmCloud, HostSet::Any, _, _) => "wasmCloud's only entry for any host is `*`",
+        (Dialect::WasmCloud, _, None, _) => "the entry also lets HTTP requests through",
+        (Dialect::WasmCloud, _, _, PortSet::SchemeDefault | PortSet::Ranges(_)) => {
+            "wasmCloud can't pin a default port, or opens sockets to an address too"
+        }
+        (_, _, _, PortSet::Spelled(_)) => "URLs that don't spell the port match too",
+        _ => "the dialect can't say less",
+    };
+    reason.to_owned()
+}
+
+/// Splits an entry into parts that the dialect has a text for; `None` if there are too many.
+fn pieces(pattern: &HostPattern, to: Dialect) -> Option<Vec<HostPattern>> {
+    let hosts = if let HostSet::SubdomainsAndApex(name) = &pattern.host {
+        vec![HostSet::Subdomains(name.clone()), HostSet::Exact(name.clone())]
+    } else {
+        vec![pattern.host.clone()]
+    };
+    let accesses = match &pattern.schemes {
+        SchemeSet::Only(_) => vec![pattern.clone()],
+        SchemeSet::Any => {
+            let both = pattern.http.is_some() && pattern.socket.is_some();
+            let whole = match to {
+                Dialect::Spin => both && pattern.ports != PortSet::SchemeDefault,
+                Dialect::WasmCloud | Dialect::Ambit => !has_default_port(&pattern.ports),
+            };
+            if whole { vec![pattern.clone()] } else { by_scheme(pattern) }
+        }
+    };
+    let mut pieces = Vec::new();
+    for host in hosts {
+        for access in &accesses {
+            for ports in port_pieces(&access.ports, to)? {
+                pieces.push(with_ports(access, host.clone(), &ports));
+            }
+        }
+    }
+    Some(pieces)
+}
+
+fn has_default_port(ports: &PortSet) -> bool {
+    let defaults = || HTTP_SCHEMES.into_iter().filter_map(default_port);
+    match ports {
+        PortSet::Any | PortSet::Spelled(_) => false,
+        PortSet::SchemeDefault => true,
         PortSet::Ranges(ranges) => {
-            let count: usize = ranges
-                .iter()
-                .map(|(low, high)| usize::from(high.saturating_sub(*low)).saturating_add(1))
-                .sum();
-            if count > MAX_SPLIT {
-                return Err("it takes more entries than one may become");
+            defaults().any(|port| ranges.iter().any(|(low, high)| (*low..=*high).contains(&port)))
+        }
+    }
+}
+
+fn by_scheme(pattern: &HostPattern) -> Vec<HostPattern> {
+    let only = |scheme| SchemeSet::Only(vec![Scheme::known(scheme)]);
+    let http = HTTP_SCHEMES.into_iter().rev().filter_map(|scheme| {
+        let http = pattern.http.as_ref()?;
+        let http = Access { schemes: only(scheme), ports: http.ports.clone() };
+        let pattern = pattern.clone();
+        Some(HostPattern { schemes: only(scheme), http: Some(http), socket: None, ..pattern })
+    });
+    let socket = pattern.socket.as_ref().map(|_| HostPattern { http: None, ..pattern.clone() });
+    http.chain(socket).collect()
+}
+
+fn port_pieces(ports: &PortSet, to: Dialect) -> Option<Vec<PortSet>> {
+    let PortSet::Ranges(ranges) = ports else {
+        return Some(vec![ports.clone()]);
+    };
+    let single = |port: u16| PortSet::Ranges(vec![(port, port)]);
+    let mut pieces = Vec::new();
+    for (low, high) in ranges {
+        match to {
+            Dialect::WasmCloud => {
+                if usize::from(high.saturating_sub(*low)) >= MAX_PORT_ENTRIES {
+                    return None;
+                }
+                pieces.extend((*low..=*high).map(single));
             }
-            Ok(ranges.iter().flat_map(|(low, high)| *low..=*high).map(Some).collect())
-        }
-    }
-}
-
-fn to_wasmcloud(pattern: &HostPattern) -> Result<Vec<String>, &'static str> {
-    if pattern.is_deny() {
-        return Err("it has no entries that take away");
-    }
-    let names = names(pattern)?;
-    let ports = ports(pattern)?;
-    let mut texts = Vec::new();
-    for scheme in schemes(pattern) {
-        for name in &names {
-            for port in &ports {
-                let port = port.map(|port| format!(":{port}")).unwrap_or_default();
-                let plain = scheme.as_deref().is_none_or(|scheme| matches!(scheme, "tcp" | "udp"));
-                texts.push(match &scheme {
-                    Some(scheme) if !plain => format!("{scheme}://{name}{port}"),
-                    _ if name == "*" && port.is_empty() => "*".to_owned(),
-                    _ => format!("{name}{port}"),
-                });
+            // The upper end is excluded there, so that a range can't hold the last port.
+            Dialect::Spin if *high == u16::MAX && low < high => {
+                pieces.push(PortSet::Ranges(vec![(*low, high.saturating_sub(1))]));
+                pieces.push(single(*high));
             }
+            Dialect::Spin | Dialect::Ambit => pieces.push(PortSet::Ranges(vec![(*low, *high)])),
         }
     }
-    texts.dedup();
-    Ok(texts)
+    (pieces.len() <= MAX_PORT_ENTRIES).then_some(pieces)
 }
 
-fn to_spin(pattern: &HostPattern) -> Result<Vec<String>, &'static str> {
-    if pattern.is_deny() {
-        return Err("it has no entries that take away");
+fn with_ports(pattern: &HostPattern, host: HostSet, ports: &PortSet) -> HostPattern {
+    let narrow = |access: &Access| Access {
+        schemes: access.schemes.clone(),
+        ports: if access.ports == pattern.ports { ports.clone() } else { access.ports.clone() },
+    };
+    HostPattern {
+        host,
+        ports: ports.clone(),
+        http: pattern.http.as_ref().map(narrow),
+        socket: pattern.socket.as_ref().map(narrow),
+        ..pattern.clone()
     }
-    let names = match pattern.host() {
-        HostSet::Cidr(range) => vec![range.to_string()],
-        HostSet::SelfHost => vec!["self".to_owned()],
-        HostSet::HostInternal => return Err("it has no word for the machine's own loopback"),
-        _ => names(pattern)?,
-    };
-    let ports: Vec<String> = match pattern.ports() {
-        PortSet::Any => vec![":*".to_owned()],
-        PortSet::SchemeDefault => vec![String::new()],
-        PortSet::Spelled(ports) => ports.iter().map(|port| format!(":{port}")).collect(),
-        PortSet::Ranges(ranges) => ranges
-            .iter()
-            .map(|(low, high)| match high.checked_add(1) {
-                Some(_) if low == high => Ok(format!(":{low}")),
-                Some(end) => Ok(format!(":{low}..{end}")),
-                None => Err("its ranges end before port 65535"),
-            })
-            .collect::<Result<_, _>>()?,
-    };
-    let schemes = match (pattern.schemes(), pattern.ports()) {
-        // Without a scheme there is no default port to leave out.
-        (SchemeSet::Any, PortSet::SchemeDefault) => vec!["https".to_owned(), "http".to_owned()],
-        (SchemeSet::Any, _) => vec!["*".to_owned()],
-        (SchemeSet::Only(schemes), _) => {
-            schemes.iter().map(|scheme| scheme.as_str().to_owned()).collect()
-        }
-    };
-    let mut texts = Vec::new();
-    for scheme in &schemes {
-        for name in &names {
-            texts.extend(ports.iter().map(|port| format!("{scheme}://{name}{port}")));
-        }
-    }
-    Ok(texts)
 }
 
-/// Tells whether the custom resource's own pattern for `allowedHosts` takes a text.
+fn ambit_texts(pattern: &HostPattern) -> Vec<String> {
+    let mut texts = vec![pattern.canonical()];
+    if let (SchemeSet::Only(_), Some(_), Some(socket)) =
+        (&pattern.schemes, &pattern.http, &pattern.socket)
+        && let SchemeSet::Only(schemes) = &socket.schemes
+    {
+        texts.extend(schemes.iter().map(|scheme| {
+            let scheme = SchemeSet::Only(vec![scheme.clone()]);
+            ambit_text(pattern.deny, &scheme, &pattern.host, &socket.ports)
+        }));
+    }
+    texts
+}
+
+fn wasmcloud_loopback(pattern: &HostPattern) -> Conversion {
+    let protocols = match &pattern.schemes {
+        SchemeSet::Any => vec![Protocol::Tcp, Protocol::Udp],
+        SchemeSet::Only(schemes) if schemes.iter().any(|s| s.as_str() == "udp") => {
+            vec![Protocol::Udp]
+        }
+        SchemeSet::Only(_) => vec![Protocol::Tcp],
+    };
+    let PortSet::Ranges(ranges) = &pattern.ports else {
+        return Conversion::inexpressible("a loopback port has to be one number");
+    };
+    let ports: Vec<u16> = ranges.iter().filter(|(l, h)| l == h).map(|(port, _)| *port).collect();
+    let loopback_ports = ports
+        .iter()
+        .flat_map(|port| protocols.iter().map(|protocol| LoopbackPort::new(*port, *protocol)))
+        .filter_map(Result::ok)
+        .collect();
+    let texts = ports.iter().map(|port| format!("{HOST_INTERNAL_WASMCLOUD}:{port}")).collect();
+    Conversion { texts, loopback_ports, verdict: ConversionVerdict::Exact, reason: None }
+}
+
+fn scheme_prefix(schemes: &SchemeSet, any: &str) -> String {
+    match schemes {
+        SchemeSet::Any => any.to_owned(),
+        SchemeSet::Only(schemes) => {
+            schemes.first().map(|scheme| format!("{scheme}://")).unwrap_or_default()
+        }
+    }
+}
+
+fn one_port(ports: &PortSet) -> Option<u16> {
+    match ports {
+        PortSet::Any | PortSet::SchemeDefault => None,
+        PortSet::Spelled(ports) => ports.first().copied(),
+        PortSet::Ranges(ranges) => ranges.first().map(|(port, _)| *port),
+    }
+}
+
+fn wasmcloud_text(piece: &HostPattern) -> String {
+    if piece.host == HostSet::Any {
+        return "*".to_owned();
+    }
+    // Sockets ignore the scheme there, and an entry with one would not be an address and port.
+    let scheme = match piece.http {
+        Some(_) => scheme_prefix(&piece.schemes, ""),
+        None => String::new(),
+    };
+    let pinned = match (&piece.schemes, one_port(&piece.ports)) {
+        // A pinned default port means "only when spelled" in one spelling and is lost in the
+        // other, so that leaving it out is the form that works.
+        (SchemeSet::Only(schemes), Some(port))
+            if piece.http.is_some()
+                && matches!(piece.ports, PortSet::Ranges(_))
+                && schemes.iter().any(|s| default_port(s.as_str()) == Some(port)) =>
+        {
+            None
+        }
+        // A protocol of its own without a port means that protocol's port.
+        (SchemeSet::Only(schemes), None)
+            if piece.http.is_none() && piece.ports == PortSet::SchemeDefault =>
+        {
+            schemes.iter().find_map(|s| default_port(s.as_str()))
+        }
+        (SchemeSet::Any | SchemeSet::Only(_), port) => port,
+    };
+    match pinned {
+        Some(port) => format!("{scheme}{}:{port}", piece.host),
+        None => format!("{scheme}{}", piece.host),
+    }
+}
+
+fn spin_text(piece: &HostPattern) -> String {
+    let scheme = scheme_prefix(&piece.schemes, "*://");
+    let port = match &piece.ports {
+        PortSet::Any => ":*".to_owned(),
+        PortSet::SchemeDefault => String::new(),
+        PortSet::Spelled(_) => one_port(&piece.ports).map(|p| format!(":{p}")).unwrap_or_default(),
+        PortSet::Ranges(ranges) => match ranges.first() {
+            None => String::new(),
+            Some((low, high)) if low == high => format!(":{low}"),
+            Some((low, high)) => format!(":{low}..{}", u32::from(*high).saturating_add(1)),
+        },
+    };
+    format!("{scheme}{}{port}", piece.host)
+}
+
+/// Whether the pattern in wasmCloud's custom resource lets `text` through as an `allowedHosts`
+/// entry. The runtime, not this pattern, is the authority on what an entry means.
 ///
-/// Read by hand from the `pattern` in wasmCloud's CRDs
-/// (<https://github.com/wasmCloud/wasmCloud/tree/7cd553cc57cfb5a64717d76b11ddeea2cd8c0a8b/charts/runtime-operator/crds>):
-/// `*`, or an optional scheme, an optional `*.`, DNS labels, an optional port of one to five
-/// digits, and a `/` at the end only behind a scheme.
-#[must_use]
+/// Source: `runtime.wasmcloud.dev/v1alpha1`, `allowedHosts.items.pattern`.
 pub fn crd_accepts(text: &str) -> bool {
     if text == "*" {
         return true;
     }
-    let (schemed, rest) = match text.split_once("://") {
+    let (rest, url) = match text.split_once("://") {
+        None => (text, false),
         Some((scheme, rest)) => {
-            let valid = scheme.bytes().next().is_some_and(|b| b.is_ascii_alphabetic())
-                && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+.-".contains(&b));
+            let valid = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+                && scheme
+                    .bytes()
+                    .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'.' | b'-'));
             if !valid {
                 return false;
             }
-            (true, rest)
+            (rest, true)
         }
-        None => (false, text),
     };
-    let rest = if schemed { rest.strip_suffix('/').unwrap_or(rest) } else { rest };
-    let rest = rest.strip_prefix("*.").unwrap_or(rest);
-    let (host, port) = match rest.split_once(':') {
-        Some((host, port)) => (host, Some(port)),
-        None => (rest, None),
-    };
-    let label = |label: &str| {
-        (1..=63).contains(&label.len())
-            && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
-            && !label.starts_with('-')
-            && !label.ends_with('-')
-    };
-    host.split('.').all(label)
-        && port.is_none_or(|port| {
-            (1..=5).contains(&port.len()) && port.bytes().all(|b| b.is_ascii_digit())
+    let rest = if url { rest.strip_suffix('/').unwrap_or(rest) } else { rest };
+    let (host, port) = rest.split_once(':').map_or((rest, None), |(h, p)| (h, Some(p)));
+    let port_valid = port.is_none_or(|port| {
+        (1..=5).contains(&port.len()) && port.bytes().all(|b| b.is_ascii_digit())
+    });
+    let host = host.strip_prefix("*.").unwrap_or(host);
+    port_valid
+        && host.split('.').all(|label| {
+            (1..=63).contains(&label.len())
+                && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
+                && !label.starts_with('-')
+                && !label.ends_with('-')
         })
 }

@@ -141,21 +141,6 @@ impl Cidr {
         self.network
     }
 
-    /// The highest address.
-    pub fn highest(&self) -> IpAddr {
-        let host_bits = |bits: u8| u32::from(bits.saturating_sub(self.prefix));
-        match self.network {
-            IpAddr::V4(v4) => {
-                let mask = u32::MAX.checked_shl(host_bits(32)).map_or(u32::MAX, |mask| !mask);
-                IpAddr::V4(Ipv4Addr::from(u32::from(v4) | mask))
-            }
-            IpAddr::V6(v6) => {
-                let mask = u128::MAX.checked_shl(host_bits(128)).map_or(u128::MAX, |mask| !mask);
-                IpAddr::V6(Ipv6Addr::from(u128::from(v6) | mask))
-            }
-        }
-    }
-
     /// The prefix length: 0..=32 or 0..=128.
     pub fn prefix(&self) -> u8 {
         self.prefix
@@ -372,7 +357,9 @@ impl HostPattern {
             PortSet::Spelled(ports) => {
                 format!("{}, only when the URL spells it", join(ports.iter().map(u16::to_string)))
             }
-            PortSet::Ranges(ranges) => join(ranges.iter().map(|(low, high)| port_range(*low, *high))),
+            PortSet::Ranges(ranges) => {
+                join(ranges.iter().map(|(low, high)| port_range(*low, *high)))
+            }
         }
     }
 

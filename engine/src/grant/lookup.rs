@@ -184,8 +184,8 @@ impl LoopbackPort {
                 return Err(LoopbackPortError::Protocol { found: found.to_owned() });
             }
         };
-        let port = port_number(port)
-            .ok_or_else(|| LoopbackPortError::Port { found: port.to_owned() })?;
+        let port =
+            port_number(port).ok_or_else(|| LoopbackPortError::Port { found: port.to_owned() })?;
         Ok(Self { port, protocol })
     }
 

@@ -32,9 +32,8 @@ impl HostSet {
     /// Whether the set holds `host`.
     pub fn contains(&self, host: &CanonicalHost) -> bool {
         match (self, host) {
-            (Self::HostInternal, CanonicalHost::HostInternal) => true,
-            (Self::HostInternal | Self::SelfHost, _) | (_, CanonicalHost::HostInternal) => false,
-            (Self::Any, CanonicalHost::Name(_) | CanonicalHost::Ip(_)) => true,
+            (Self::HostInternal, CanonicalHost::HostInternal)
+            | (Self::Any, CanonicalHost::Name(_) | CanonicalHost::Ip(_)) => true,
             (Self::Exact(own), CanonicalHost::Name(name)) => own == name,
             (Self::Subdomains(own), CanonicalHost::Name(name)) => name.is_below(own),
             (Self::SubdomainsAndApex(own), CanonicalHost::Name(name)) => {
@@ -42,7 +41,9 @@ impl HostSet {
             }
             (Self::Ip(own), CanonicalHost::Ip(address)) => own == address,
             (Self::Cidr(range), CanonicalHost::Ip(address)) => range.contains(*address),
-            (
+            (Self::HostInternal | Self::SelfHost, _)
+            | (_, CanonicalHost::HostInternal)
+            | (
                 Self::Exact(_) | Self::Subdomains(_) | Self::SubdomainsAndApex(_),
                 CanonicalHost::Ip(_),
             )
@@ -52,19 +53,17 @@ impl HostSet {
 
     /// Whether every host of `other` is in the set.
     pub fn covers(&self, other: &Self) -> bool {
+        // The two names that no wildcard stands for come first.
+        let reserved = |set: &Self| matches!(set, Self::SelfHost | Self::HostInternal);
+        if reserved(self) || reserved(other) {
+            return self == other;
+        }
         match (self, other) {
-            (Self::SelfHost, Self::SelfHost) | (Self::HostInternal, Self::HostInternal) => true,
-            (_, Self::SelfHost | Self::HostInternal) | (Self::SelfHost | Self::HostInternal, _) => {
-                false
-            }
             (Self::Any, _) => true,
-            (_, Self::Any) => false,
             (_, Self::Exact(name)) => self.contains(&CanonicalHost::Name(name.clone())),
             (_, Self::Ip(address)) => self.contains(&CanonicalHost::Ip(*address)),
-            (Self::Subdomains(own) | Self::SubdomainsAndApex(own), Self::Subdomains(name)) => {
-                own == name || name.is_below(own)
-            }
-            (Self::SubdomainsAndApex(own), Self::SubdomainsAndApex(name)) => {
+            (Self::Subdomains(own) | Self::SubdomainsAndApex(own), Self::Subdomains(name))
+            | (Self::SubdomainsAndApex(own), Self::SubdomainsAndApex(name)) => {
                 own == name || name.is_below(own)
             }
             (Self::Subdomains(own), Self::SubdomainsAndApex(name)) => name.is_below(own),
@@ -76,7 +75,9 @@ impl HostSet {
             | (
                 Self::Exact(_) | Self::Ip(_) | Self::Subdomains(_) | Self::SubdomainsAndApex(_),
                 Self::Cidr(_),
-            ) => false,
+            )
+            | (_, Self::Any | Self::HostInternal | Self::SelfHost)
+            | (Self::HostInternal | Self::SelfHost, _) => false,
         }
     }
 

@@ -8,7 +8,7 @@ use super::host::{
     Access, Cidr, HostPattern, HostSet, MAX_PATTERN_BYTES, PortSet, Scheme, SchemeSet,
     default_port, port_number,
 };
-use super::name::{Name, NameError, loose_ipv4, looks_numeric, to_ascii};
+use super::name::{Name, NameError, looks_numeric, loose_ipv4, to_ascii};
 use super::target::{HOST_INTERNAL, HOST_INTERNAL_WASMCLOUD};
 
 pub(super) fn parse(text: &str, dialect: Dialect) -> Result<HostPattern, Error> {
@@ -109,9 +109,8 @@ fn ambit(text: &str) -> Result<HostPattern, Error> {
     let ports = match port {
         // Whoever takes a host away means all of it.
         None if deny => PortSet::Any,
-        None => PortSet::SchemeDefault,
+        None | Some("default") => PortSet::SchemeDefault,
         Some("*") => PortSet::Any,
-        Some("default") => PortSet::SchemeDefault,
         Some(port) => match port.split_once('-') {
             None => single(number(port)?),
             Some((low, high)) => inclusive(port, number(low)?, number(high)?)?,

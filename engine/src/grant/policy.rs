@@ -71,10 +71,7 @@ impl RangePolicy {
 
     /// The rule for one class.
     pub fn rule(&self, class: AddressClass) -> RangeRule {
-        self.rules
-            .iter()
-            .find(|(own, _)| *own == class)
-            .map_or(RangeRule::Never, |(_, rule)| *rule)
+        self.rules.iter().find(|(own, _)| *own == class).map_or(RangeRule::Never, |(_, rule)| *rule)
     }
 
     /// Judges one resolved address.

@@ -376,7 +376,7 @@ macro_rules! shipped {
 type ShippedPack = (&'static str, &'static [(&'static str, &'static str)]);
 
 /// The packs in the binary. A test holds the list equal to the folders.
-const SHIPPED: [ShippedPack; 0] = include!("shipped.in");
+const SHIPPED: [ShippedPack; 1] = include!("shipped.in");
 
 /// Reads the packs that come with the engine: `baseline`, `agents`, `wasmcloud`.
 ///

@@ -567,7 +567,7 @@ impl<'a> Context<'a> {
             } else if asks.any(&READ) {
                 entries.push(entry(Verb::ReadFolder, &["fs.meta", "fs.root"], "names and metadata, not contents"));
             }
-            if asks.any(&WRITE) && mount.mode.is_writable() && !secret {
+            if asks.any(&WRITE) && mount.mode.can_write() && !secret {
                 entries.push(entry(Verb::ChangeFolder, &WRITE, &note));
             }
         }

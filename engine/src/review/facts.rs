@@ -8,7 +8,7 @@ use crate::catalogue::Verb;
 use crate::ceiling;
 use crate::component::Component as Binary;
 use crate::grant::{
-    self, AddressClass, Breadth, HostSet, LintContext, PortSet, RefusedFor,
+    self, AddressClass, Breadth, HostSet, LintContext, PortSet, RefusedFor, SensitiveKind,
 };
 use crate::input;
 use crate::reach::{Bytes, ComponentReach, Reach, Via};
@@ -392,25 +392,24 @@ fn grants(workload: &Workload, spec: &ComponentSpec, reached: &ComponentReach) -
             | VolumeSource::Invalid => None,
         };
         let sensitive = host.and_then(grant::HostPath::sensitivity);
-        let reads = sensitive.as_ref().is_some_and(|s| s.refused_for == RefusedFor::Reading);
+        let reads = sensitive.as_ref().is_some_and(|s| s.refused == RefusedFor::ReadAndWrite);
         Some(input::FolderGrant {
             guest: mount.guest.as_ref().map(ToString::to_string).unwrap_or_default(),
             source: if host.is_some() { "host" } else { volume.kind }.to_owned(),
             has_host: host.is_some(),
             host: host.map(ToString::to_string),
             mode: mount.mode.as_str().to_owned(),
-            writable: mount.mode.is_writable(),
-            holds_sensitive: sensitive
-                .as_ref()
-                .is_some_and(|s| reads && (s.ancestor || s.kind == grant::SensitiveKind::Root || s.kind == grant::SensitiveKind::Homes)),
+            writable: mount.mode.can_write(),
+            holds_sensitive: sensitive.as_ref().is_some_and(|s| {
+                reads
+                    && matches!(
+                        s.kind,
+                        SensitiveKind::Root | SensitiveKind::Home | SensitiveKind::AncestorOf(_)
+                    )
+            }),
             sensitive_read: reads,
             sensitive_write: sensitive.is_some(),
-            sensitive_reason: sensitive
-                .map(|s| {
-                    let relation = if s.ancestor { "holds" } else { "is in" };
-                    format!("it {relation} `{}`: {}", s.folder, s.kind.as_str())
-                })
-                .unwrap_or_default(),
+            sensitive_reason: sensitive.map(|s| sensitive_words(s.kind)).unwrap_or_default(),
             inherited: effective.inherited,
             owner: owner.name.clone(),
             path: mount.place.pointer.clone(),
@@ -459,6 +458,18 @@ fn grants(workload: &Workload, spec: &ComponentSpec, reached: &ComponentReach) -
             })
             .collect(),
         has_secret: secret,
+    }
+}
+
+fn sensitive_words(kind: SensitiveKind) -> String {
+    match kind {
+        SensitiveKind::Root => "it is the root of the machine".to_owned(),
+        SensitiveKind::System => "it belongs to the operating system".to_owned(),
+        SensitiveKind::Credentials => "it holds credentials".to_owned(),
+        SensitiveKind::ContainerSocket => "it controls the container runtime".to_owned(),
+        SensitiveKind::Home => "it is the home of all users or of the administrator".to_owned(),
+        SensitiveKind::ServiceAccount => "it holds service account tokens".to_owned(),
+        SensitiveKind::AncestorOf(inner) => format!("it holds `{inner}`"),
     }
 }
 

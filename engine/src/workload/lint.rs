@@ -255,7 +255,7 @@ fn mounts(workload: &Workload, component: &ComponentSpec, problems: &mut Vec<Pro
                 | VolumeSource::Other(_)
                 | VolumeSource::Invalid => FolderSource::Ephemeral,
             };
-            grants.push(FolderGrant { guest: guest.clone(), source, mode: mount.mode });
+            grants.push(FolderGrant::new(guest.clone(), source, mount.mode));
             places.push(mount);
         }
     }

@@ -12,6 +12,10 @@ use crate::document::{FieldProblem, Fields, Pointer, Text};
 use crate::document::{self, DocumentError, DocumentLimits, Format, Node, Position};
 use crate::reference::ImageSource;
 
+/// Items of one list of a workload: components, volumes, mounts, hosts. Some checks compare each
+/// with each.
+const MAX_ITEMS: usize = 512;
+
 /// Lists in lists beyond this depth are refused; Kubernetes has no use for one.
 const MAX_LIST_DEPTH: usize = 4;
 
@@ -29,6 +33,16 @@ pub enum WorkloadError {
         documents: usize,
         /// What they are.
         skipped: Vec<Skipped>,
+    },
+    /// A list of a workload is longer than the limit.
+    #[error("{found} {what} of one workload are over the limit of {limit}")]
+    TooManyItems {
+        /// What the list holds.
+        what: &'static str,
+        /// How many there are.
+        found: usize,
+        /// The limit.
+        limit: usize,
     },
     /// Lists are nested deeper than the limit.
     #[error("`List` objects are nested deeper than {limit}")]
@@ -57,6 +71,7 @@ impl WorkloadError {
         match self {
             Self::Document(source) => source.code(),
             Self::NoWorkload { .. } => "manifest-no-workload",
+            Self::TooManyItems { .. } => "manifest-too-many-items",
             Self::ListTooDeep { .. } => "manifest-list-too-deep",
         }
     }
@@ -70,6 +85,7 @@ impl WorkloadError {
                 "give a Workload, WorkloadDeployment, WorkloadReplicaSet, Artifact, HTTPTrigger or SpinApp, or a Pod or pod template with a wasm runtime class"
                     .to_owned(),
             ),
+            Self::TooManyItems { .. } => Some("split the workload".to_owned()),
             Self::ListTooDeep { .. } => Some("put the workloads into one list".to_owned()),
         }
     }
@@ -79,7 +95,7 @@ impl WorkloadError {
     pub fn position(&self) -> Option<Position> {
         match self {
             Self::Document(source) => source.position(),
-            Self::NoWorkload { .. } | Self::ListTooDeep { .. } => None,
+            Self::NoWorkload { .. } | Self::TooManyItems { .. } | Self::ListTooDeep { .. } => None,
         }
     }
 }
@@ -127,7 +143,7 @@ pub fn read(
     let reader = Reader { target, artifacts };
     let mut found = Documents::default();
     for (node, pointer) in &objects {
-        match reader.object(node, pointer) {
+        match reader.object(node, pointer)? {
             Object::Workload(workload) => found.workloads.push(*workload),
             Object::Skipped(skipped) => found.skipped.push(skipped),
         }
@@ -195,33 +211,33 @@ const WASMCLOUD_KINDS: [&str; 5] =
     ["Workload", "WorkloadDeployment", "WorkloadReplicaSet", "Artifact", "Host"];
 
 impl Reader {
-    fn object(&self, node: &Node, pointer: &Pointer) -> Object {
+    fn object(&self, node: &Node, pointer: &Pointer) -> Result<Object, WorkloadError> {
         let text = |key: &str| node.get(key).and_then(Node::as_str).unwrap_or_default();
         let (api_version, kind) = (text("apiVersion"), text("kind"));
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-        match (group, kind) {
+        Ok(match (group, kind) {
             ("runtime.wasmcloud.dev", "Host") => self.skip(node, pointer, "it carries no code"),
             ("runtime.wasmcloud.dev", _) if WASMCLOUD_KINDS.contains(&kind) => {
                 let known = version == "v1alpha1";
-                self.wasmcloud(node, pointer, kind, known)
+                self.wasmcloud(node, pointer, kind, known)?
             }
-            ("runtime.wasmcloud.dev", _) => self.wasmcloud(node, pointer, kind, false),
-            ("control.cosmonic.io", "HTTPTrigger") => self.wasmcloud(node, pointer, kind, true),
+            ("runtime.wasmcloud.dev", _) => self.wasmcloud(node, pointer, kind, false)?,
+            ("control.cosmonic.io", "HTTPTrigger") => self.wasmcloud(node, pointer, kind, true)?,
             ("core.spinkube.dev" | "core.spinoperator.dev", "SpinApp") => {
                 Object::Workload(Box::new(self.finish(node, pointer, Target::Spin, |w, p, node| {
                     container::spin_app(w, node, pointer, p);
-                })))
+                })?))
             }
             _ => match container::template(api_version, kind) {
                 Some(path) if container::is_wasm(node, path) => Object::Workload(Box::new(
                     self.finish(node, pointer, Target::Spin, |workload, problems, node| {
                         container::pod(workload, node, pointer, path, problems);
-                    }),
+                    })?,
                 )),
                 Some(_) => self.skip(node, pointer, "no wasm runtime class or wasm image"),
                 None => self.skip(node, pointer, "another kind"),
             },
-        }
+        })
     }
 
     fn skip(&self, node: &Node, pointer: &Pointer, reason: &'static str) -> Object {
@@ -235,7 +251,13 @@ impl Reader {
         Object::Skipped(Skipped { kind, reason, place })
     }
 
-    fn wasmcloud(&self, node: &Node, pointer: &Pointer, kind: &str, known: bool) -> Object {
+    fn wasmcloud(
+        &self,
+        node: &Node,
+        pointer: &Pointer,
+        kind: &str,
+        known: bool,
+    ) -> Result<Object, WorkloadError> {
         let workload = self.finish(node, pointer, Target::WasmCloud, |workload, problems, node| {
             if !known {
                 let place = Place {
@@ -257,8 +279,8 @@ impl Reader {
                 return;
             }
             self.wasmcloud_object(workload, problems, node, pointer, kind);
-        });
-        Object::Workload(Box::new(workload))
+        })?;
+        Ok(Object::Workload(Box::new(workload)))
     }
 
     fn wasmcloud_object(
@@ -344,7 +366,7 @@ impl Reader {
         pointer: &Pointer,
         engine: Target,
         fill: impl FnOnce(&mut Workload, &mut Vec<FieldProblem>, &Node),
-    ) -> Workload {
+    ) -> Result<Workload, WorkloadError> {
         let text = |key: &str| node.get(key).and_then(Node::as_str).unwrap_or_default().to_owned();
         let mut workload = Workload {
             api_version: text("apiVersion"),
@@ -379,13 +401,34 @@ impl Reader {
             }
         }
         fill(&mut workload, &mut problems, node);
+        bounded(&workload)?;
         lint::run(&mut workload, self.target.unwrap_or(engine));
         let found = problems.iter().map(|problem| from_field(problem, &workload.components));
         let found: Vec<Problem> = found.collect();
         workload.problems.extend(found);
         workload.problems.sort_by_key(|problem| (problem.place.line(), problem.place.column()));
-        workload
+        Ok(workload)
     }
+}
+
+/// Refuses lists that make the checks which compare each item with each expensive.
+fn bounded(workload: &Workload) -> Result<(), WorkloadError> {
+    let check = |what: &'static str, found: usize| {
+        if found > MAX_ITEMS {
+            return Err(WorkloadError::TooManyItems { what, found, limit: MAX_ITEMS });
+        }
+        Ok(())
+    };
+    check("components", workload.components.len())?;
+    check("volumes", workload.volumes.len())?;
+    check("host interfaces", workload.host_interfaces.len())?;
+    for component in &workload.components {
+        check("hosts", component.hosts.entries().len())?;
+        check("name look-ups", component.lookups.len())?;
+        check("loopback ports", component.loopback.len())?;
+        check("volume mounts", component.mounts.len())?;
+    }
+    Ok(())
 }
 
 /// Turns pairs of strings into a map; the last of equal keys wins, and the parser refuses those.

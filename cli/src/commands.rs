@@ -1,0 +1,8 @@
+//! The commands: arguments in, engine asked, answer printed.
+
+pub(crate) mod check;
+pub(crate) mod explain;
+pub(crate) mod inspect;
+pub(crate) mod policy;
+pub(crate) mod reach;
+pub(crate) mod shell;

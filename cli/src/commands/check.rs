@@ -1,0 +1,182 @@
+//! `ambit check`.
+
+use ambit_engine::decision::{Verdict, overall};
+use ambit_engine::input::Request;
+use ambit_engine::policy::Profile;
+use ambit_engine::report;
+use ambit_engine::review::{Mode, Review, Subject, Terms, review};
+use ambit_engine::workload::Target;
+
+use crate::args::{Check, Format, Global};
+use crate::configuration::Configuration;
+use crate::exit::Exit;
+use crate::output::{Failure, Output};
+use crate::render::style::Style;
+use crate::render::{github, human, junit, markdown, sarif};
+use crate::source::load;
+
+/// Decides.
+pub(crate) fn run(command: &Check, global: &Global, output: &Output) -> Result<Exit, Failure> {
+    let mut configuration = Configuration::read(global)?;
+    let profile = configuration.profile(command.profile.map(Profile::from));
+    let target = command.inputs.target.map(Target::from).or(configuration.config.target);
+    if command.show_config {
+        output.answer(&show(command, &configuration, profile, target))?;
+        return Ok(Exit::Done);
+    }
+    let now = time(command.now.as_deref())?;
+    let policies = configuration.policies(&command.policy)?;
+    let known = (&configuration.limits, &configuration.catalogue);
+    let inputs = load(&command.inputs.files, &command.inputs.component, target, known)?;
+    let terms = Terms {
+        mode: Mode::Ci,
+        now: &now,
+        target,
+        profile,
+        config: &configuration.config,
+        policies: &policies,
+        catalogue: &configuration.catalogue,
+        request: Request { operation: "CI".to_owned(), ..Request::default() },
+        previous: None,
+    };
+    let reviews: Vec<Review> = inputs
+        .workloads
+        .iter()
+        .map(|loaded| {
+            let bytes = loaded.bytes();
+            let subject =
+                Subject { workload: &loaded.workload, bytes: &bytes, file: &loaded.file };
+            review(subject, &terms)
+        })
+        .collect();
+    let decisions: Vec<(&str, &ambit_engine::decision::Decision)> = inputs
+        .workloads
+        .iter()
+        .zip(&reviews)
+        .map(|(loaded, review)| (loaded.file.as_str(), &review.decision))
+        .collect();
+    let errors = inputs.unread.iter().map(|unread| unread.view.clone()).collect();
+    let document = report::decision(
+        &decisions,
+        errors,
+        (profile.as_str(), &now),
+        configuration.digests.clone(),
+    );
+    match output.format {
+        Format::Json => output.json(&document)?,
+        Format::Sarif => output.json(&sarif::render(&document, &policies.rules()))?,
+        Format::Junit => output.answer(&junit::render(&document))?,
+        Format::Github => output.answer(&github::render(&document))?,
+        Format::Markdown => output.answer(&markdown::render(&document))?,
+        Format::Human => {
+            let colored = output.colored();
+            let style = Style::new(colored);
+            let mut text = String::new();
+            for (loaded, (_, decision)) in inputs.workloads.iter().zip(&decisions) {
+                text.push_str(&human::subject(loaded, decision, &inputs, style, colored));
+            }
+            output.answer(&text)?;
+        }
+    }
+    if !inputs.skipped.is_empty() && output.format == Format::Human {
+        let count = inputs.skipped.len();
+        let what = if count == 1 { "document was" } else { "documents were" };
+        output.note(&format!("{count} other {what} skipped; `ambit reach` names them"));
+    }
+    for unread in &inputs.unread {
+        output.failure(&unread.failure);
+    }
+    Ok(exit(command, &decisions, !inputs.unread.is_empty()))
+}
+
+fn exit(
+    command: &Check,
+    decisions: &[(&str, &ambit_engine::decision::Decision)],
+    unread: bool,
+) -> Exit {
+    let warned = decisions.iter().any(|(_, decision)| {
+        decision.with_action(ambit_engine::policy::Action::Warn).next().is_some()
+    });
+    match overall(decisions.iter().map(|(_, decision)| decision.verdict)) {
+        _ if unread => Exit::NoDecision,
+        Verdict::Error => Exit::NoDecision,
+        Verdict::Deny => Exit::Denied,
+        Verdict::Allow if command.fail_on_warn && warned => Exit::Warned,
+        Verdict::Allow => Exit::Done,
+    }
+}
+
+/// Returns the time of the decision in one form, whatever form it was given in.
+fn time(given: Option<&str>) -> Result<String, Failure> {
+    let time = match given {
+        Some(text) => text.parse::<jiff::Timestamp>().map_err(|_| {
+            let help = "write it like `2026-12-01T09:00:00Z`".to_owned();
+            Failure::new("usage-now", format!("`{text}` is no RFC 3339 time"), Some(help))
+        })?,
+        None => jiff::Timestamp::now(),
+    };
+    let seconds = jiff::Timestamp::from_second(time.as_second())
+        .map_err(|error| Failure::new("usage-now", error.to_string(), None))?;
+    Ok(seconds.to_string())
+}
+
+/// Prints the merged configuration, each value with where it comes from.
+fn show(
+    command: &Check,
+    configuration: &Configuration,
+    profile: Profile,
+    target: Option<Target>,
+) -> String {
+    let config = &configuration.config;
+    let file = configuration.file.as_ref().map(|file| file.display().to_string());
+    let origin = |key: &str, flag: bool| match (flag, config.origins.get(key), &file) {
+        (true, _, _) => "flag".to_owned(),
+        (false, Some(line), Some(file)) => format!("{file}:{line}"),
+        (false, _, _) => "default".to_owned(),
+    };
+    let mut lines = vec![format!(
+        "# configuration: {}",
+        file.as_deref().unwrap_or("none found, so defaults and flags only")
+    )];
+    let mut line = |text: String, origin: String| lines.push(format!("{text}  # {origin}"));
+    line(format!("profile: {}", profile.as_str()), origin("profile", command.profile.is_some()));
+    let shown = target.map_or("each document's own engine", Target::as_str);
+    line(format!("target: {shown}"), origin("target", command.inputs.target.is_some()));
+    line(format!("ceilings: {}", config.ceilings.len()), origin("ceilings", false));
+    for ceiling in &config.ceilings {
+        let hosts: Vec<String> = ceiling.hosts.iter().map(ToString::to_string).collect();
+        line(
+            format!(
+                "- capabilities: [{}], hosts: [{}], folders: {}, interfaces: [{}]",
+                ceiling.capabilities.join(", "),
+                hosts.join(", "),
+                ceiling.folders.len(),
+                ceiling.interfaces.join(", ")
+            ),
+            ceiling.origin.clone(),
+        );
+    }
+    line(format!("policies: [{}]", config.policies.join(", ")), origin("policies", false));
+    for path in &command.policy {
+        line(format!("- {}", path.display()), "flag".to_owned());
+    }
+    for entry in &config.enforcement {
+        let namespace = entry.namespace.as_deref().unwrap_or("*");
+        line(
+            format!("enforcement: {{{}: {{{namespace}: {}}}}}", entry.rule, entry.action),
+            origin("enforcement", false),
+        );
+    }
+    for (pack, values) in &config.parameters {
+        for (name, value) in values {
+            line(format!("parameters: {{{pack}: {{{name}: {value}}}}}"), origin("parameters", false));
+        }
+    }
+    line(format!("catalogue: [{}]", config.catalogue.join(", ")), origin("catalogue", false));
+    line(
+        format!("limits: {{component_bytes: {}}}", configuration.limits.max_component_bytes),
+        origin("limits", false),
+    );
+    lines.push(String::new());
+    lines.join("\n")
+}

@@ -1,0 +1,100 @@
+//! `ambit reach`.
+
+use ambit_engine::reach::{Reach, differences};
+use ambit_engine::report::{self, ReachSource};
+use ambit_engine::workload::Target;
+
+use crate::args::{Format, Global, Reach as ReachArguments};
+use crate::configuration::Configuration;
+use crate::exit::Exit;
+use crate::output::{Failure, Output};
+use crate::render::reach;
+use crate::render::style::Style;
+use crate::source::{LoadedWorkload, load};
+
+/// Shows what each component of the workloads can reach.
+pub(crate) fn run(
+    command: &ReachArguments,
+    global: &Global,
+    output: &Output,
+) -> Result<Exit, Failure> {
+    output.only(&[Format::Human, Format::Json, Format::Markdown])?;
+    let configuration = Configuration::read(global)?;
+    let target = command.inputs.target.map(Target::from).or(configuration.config.target);
+    let files = &command.inputs.files;
+    let known = (&configuration.limits, &configuration.catalogue);
+    let inputs = load(files, &command.inputs.component, target, known)?;
+    let reaches: Vec<Reach> = inputs
+        .workloads
+        .iter()
+        .map(|loaded| {
+            let target = target.unwrap_or(loaded.workload.engine);
+            Reach::of(&loaded.workload, &loaded.bytes(), target, &configuration.catalogue)
+        })
+        .collect();
+    let strict: Vec<Vec<String>> = inputs
+        .workloads
+        .iter()
+        .zip(&reaches)
+        .map(|(loaded, theirs)| under_ambit(loaded, theirs, &configuration))
+        .collect();
+    for unread in &inputs.unread {
+        output.failure(&unread.failure);
+    }
+    if let Some(by) = command.by {
+        let sources: Vec<(&str, String, &Reach)> = inputs
+            .workloads
+            .iter()
+            .zip(&reaches)
+            .map(|(loaded, reach)| (loaded.file.as_str(), loaded.workload.name.clone(), reach))
+            .collect();
+        let rows = reach::inverse(&sources, by);
+        match output.format {
+            Format::Json => output.json(&serde_json::json!({
+                "schema": "ambit.reach-by/v1",
+                "by": format!("{by:?}").to_lowercase(),
+                "rows": rows,
+            }))?,
+            _ => output.answer(&reach::inverse_human(&rows, Style::new(output.colored())))?,
+        }
+    } else {
+        let digests: Vec<Vec<Option<String>>> =
+            inputs.workloads.iter().map(LoadedWorkload::digests).collect();
+        let sources: Vec<ReachSource<'_>> = inputs
+            .workloads
+            .iter()
+            .zip(&reaches)
+            .zip(digests.iter().zip(&strict))
+            .map(|((loaded, reach), (digests, under_ambit))| ReachSource {
+                file: &loaded.file,
+                workload: &loaded.workload,
+                reach,
+                digests,
+                under_ambit,
+            })
+            .collect();
+        let document = report::reach(&sources, &inputs.skipped);
+        match output.format {
+            Format::Json => output.json(&document)?,
+            Format::Markdown => output.answer(&reach::markdown(&document))?,
+            _ if document.workloads.is_empty() => {}
+            _ => output.answer(&reach::human(&document, Style::new(output.colored())))?,
+        }
+    }
+    Ok(if inputs.unread.is_empty() { Exit::Done } else { Exit::NoDecision })
+}
+
+/// What would differ if our executor ran the workload.
+fn under_ambit(
+    loaded: &LoadedWorkload,
+    theirs: &Reach,
+    configuration: &Configuration,
+) -> Vec<String> {
+    if theirs.target == Target::Ambit {
+        return Vec::new();
+    }
+    let bytes = loaded.bytes();
+    let ours =
+        Reach::of(&loaded.under_ambit, &bytes, Target::Ambit, &configuration.catalogue);
+    differences(theirs, &ours)
+}
