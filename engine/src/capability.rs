@@ -83,7 +83,8 @@ impl CapabilitySet {
         let mut set = Self::default();
         for (index, (import, found)) in component.imports.iter().zip(&entries).enumerate() {
             let delegated = delegated.iter().any(|(at, _)| *at == index);
-            let capability = found.capability(import, (&handles, &linked_handles, &given), delegated);
+            let capability =
+                found.capability(import, (&handles, &linked_handles, &given), delegated);
             set.declared.extend(capability.declared.iter().cloned());
             set.linked.extend(capability.linked.iter().cloned());
             set.imports.push(capability);
@@ -166,6 +167,7 @@ impl<'c> Found<'c> {
             None => import.implements.clone().unwrap_or_else(|| import.name.clone()),
         };
         let (entry, known, near_miss) = match (import.sort, &import.interface) {
+            _ if is_dependency(&import.name) => (None, true, None),
             (Sort::Core, _) => match catalogue.module(&import.name) {
                 Some(entry) => (Some(entry), true, None),
                 None => (None, false, catalogue.near_miss(&import.name)),
@@ -215,6 +217,11 @@ impl<'c> Found<'c> {
             delegated,
         };
         match import.sort {
+            _ if is_dependency(&import.name) => {
+                capability.declared.insert("code.import".to_owned());
+                capability.linked.insert("code.import".to_owned());
+                return capability;
+            }
             Sort::Module | Sort::Component => {
                 capability.declared.insert("code.import".to_owned());
                 capability.linked.insert("code.import".to_owned());
@@ -282,6 +289,14 @@ impl<'c> Found<'c> {
     }
 }
 
+/// Names that stand for code to be fetched, not for an interface (component model, "Import and
+/// export definitions": dependency, URL and hash names).
+fn is_dependency(name: &str) -> bool {
+    ["unlocked-dep=", "locked-dep=", "url=", "relative-url=", "integrity="]
+        .iter()
+        .any(|prefix| name.starts_with(prefix))
+}
+
 type Handles<'a> = BTreeSet<&'a str>;
 
 fn holds(handles: &Handles<'_>, needs: &[String]) -> bool {
@@ -294,7 +309,7 @@ fn delegated<'c>(component: &Component, entries: &[Found<'c>]) -> Vec<(usize, Ve
     let mut found: BTreeMap<usize, BTreeSet<&'c str>> = BTreeMap::new();
     for handle in &component.handles {
         let outside = match &handle.via {
-            HandleVia::ExportParameter { .. } => true,
+            HandleVia::ExportParameter { .. } | HandleVia::ReExport { .. } => true,
             HandleVia::ImportResult { import, function } => entries
                 .get(*import)
                 .is_none_or(|entry| !entry.known || entry.function(function).is_none()),

@@ -65,9 +65,9 @@ fn allows_class(ceiling: &Ceiling, class: &str) -> bool {
     ceiling.capabilities.iter().any(|allowed| {
         allowed == class
             || allowed == "*"
-            || allowed
-                .strip_suffix(".*")
-                .is_some_and(|prefix| class.strip_prefix(prefix).is_some_and(|r| r.starts_with('.')))
+            || allowed.strip_suffix(".*").is_some_and(|prefix| {
+                class.strip_prefix(prefix).is_some_and(|r| r.starts_with('.'))
+            })
     })
 }
 
@@ -163,7 +163,11 @@ fn folders(ceiling: &Ceiling, subject: &Subject<'_>, found: &mut Vec<Excess>) {
         .folders
         .iter()
         .map(|folder| {
-            format!("{} ({})", folder.path, if folder.writable { "read-write" } else { "read-only" })
+            format!(
+                "{} ({})",
+                folder.path,
+                if folder.writable { "read-write" } else { "read-only" }
+            )
         })
         .collect();
     for effective in subject.mounts {

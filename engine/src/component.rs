@@ -193,6 +193,11 @@ pub enum HandleVia {
         /// The function, written `export-name.function` or `function`.
         function: String,
     },
+    /// An export offers the resource's type, so that callers can hold handles.
+    ReExport {
+        /// The export's name.
+        export: String,
+    },
     /// A function of another import returns it.
     ImportResult {
         /// Index into [`Component::imports`].

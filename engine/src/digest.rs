@@ -68,8 +68,7 @@ impl FromStr for Digest {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let shown = || text.chars().take(100).collect::<String>();
-        let (algorithm, digits) =
-            text.split_once(':').ok_or_else(|| DigestError::Form(shown()))?;
+        let (algorithm, digits) = text.split_once(':').ok_or_else(|| DigestError::Form(shown()))?;
         if algorithm != "sha256" {
             return Err(DigestError::Algorithm(algorithm.chars().take(40).collect()));
         }

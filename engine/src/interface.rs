@@ -145,10 +145,9 @@ mod tests {
     use super::*;
 
     fn track(text: &str) -> String {
-        InterfaceName::parse(text).and_then(|name| name.track()).map_or_else(
-            || "none".to_owned(),
-            |track| track.to_string(),
-        )
+        InterfaceName::parse(text)
+            .and_then(|name| name.track())
+            .map_or_else(|| "none".to_owned(), |track| track.to_string())
     }
 
     #[test]

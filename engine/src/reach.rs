@@ -225,19 +225,19 @@ pub fn differences(theirs: &Reach, ours: &Reach) -> Vec<String> {
                     other.subject,
                     entry.subject
                 ),
-                None => format!(
-                    "`{}` could not {} {}",
-                    their.name,
-                    entry.verb.as_str(),
-                    entry.subject
-                ),
+                None => {
+                    format!("`{}` could not {} {}", their.name, entry.verb.as_str(), entry.subject)
+                }
             });
         }
         for entry in our.entries.iter().filter(|entry| !has(&their.entries, entry)) {
             let same_line = entry.grant.as_ref().is_some_and(|grant| {
                 their.entries.iter().any(|other| {
                     other.verb == entry.verb
-                        && other.grant.as_ref().is_some_and(|g| g.place.pointer == grant.place.pointer)
+                        && other
+                            .grant
+                            .as_ref()
+                            .is_some_and(|g| g.place.pointer == grant.place.pointer)
                 })
             });
             if !same_line {

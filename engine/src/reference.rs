@@ -348,7 +348,8 @@ impl ImageSource {
                 _ => Self::Layout { path: layout.to_owned(), tag: None },
             };
         }
-        let text = text.strip_prefix("oci://").or_else(|| text.strip_prefix("oci:")).unwrap_or(text);
+        let text =
+            text.strip_prefix("oci://").or_else(|| text.strip_prefix("oci:")).unwrap_or(text);
         text.parse().map_or_else(Self::Invalid, Self::Oci)
     }
 
@@ -375,8 +376,9 @@ mod tests {
 
     #[test]
     fn short_names_mean_docker_hub() {
-        let names = ["alpine", "library/alpine", "docker.io/alpine", "index.docker.io/library/alpine"]
-            .map(|text| parse(text).map(|r| r.repository().to_string()));
+        let names =
+            ["alpine", "library/alpine", "docker.io/alpine", "index.docker.io/library/alpine"]
+                .map(|text| parse(text).map(|r| r.repository().to_string()));
         assert!(names.iter().all(|n| n.as_deref() == Ok("docker.io/library/alpine")), "{names:?}");
         let other = parse("foo.bar/alpine").map(|r| r.repository().to_string());
         assert_eq!(other.as_deref(), Ok("foo.bar/alpine"));
@@ -404,8 +406,25 @@ mod tests {
     #[test]
     fn what_breaks_the_grammar_is_refused() {
         for text in [
-            "", "Alpine", "a//b", "a/b:", "a/b:-x", "a/b@sha256:00", "a/b@md5:00", "-a", "a-/b",
-            "a..b/c", "h:0/a", "h:99999/a", "h.:80/a", "a b", "a/b\n", "http://h/a", "a/b@", "/a", "a/",
+            "",
+            "Alpine",
+            "a//b",
+            "a/b:",
+            "a/b:-x",
+            "a/b@sha256:00",
+            "a/b@md5:00",
+            "-a",
+            "a-/b",
+            "a..b/c",
+            "h:0/a",
+            "h:99999/a",
+            "h.:80/a",
+            "a b",
+            "a/b\n",
+            "http://h/a",
+            "a/b@",
+            "/a",
+            "a/",
         ] {
             assert!(parse(text).is_err(), "`{text}` was accepted");
         }

@@ -138,9 +138,8 @@ fn subject_is_bare(input: &Input) -> bool {
 }
 
 fn link_problems(workload: &Workload, reach: &Reach) -> Vec<crate::workload::Problem> {
-    let name = |index: &usize| {
-        workload.components.get(*index).map(|c| c.name.clone()).unwrap_or_default()
-    };
+    let name =
+        |index: &usize| workload.components.get(*index).map(|c| c.name.clone()).unwrap_or_default();
     reach
         .links
         .problems
@@ -224,7 +223,10 @@ impl Collector<'_, '_> {
     /// Lints of the document that no rule covers are findings of their own.
     fn lints(&mut self, problems: &[crate::workload::Problem]) {
         let covered = |code: &str| {
-            let by_rule = code == "loopback-pair" || code.starts_with("host-") && !code.starts_with("host-interface") && code != "host-crd-refuses";
+            let by_rule = code == "loopback-pair"
+                || code.starts_with("host-")
+                    && !code.starts_with("host-interface")
+                    && code != "host-crd-refuses";
             by_rule && self.used.contains("wasmcloud")
         };
         let lints: Vec<Finding> = problems
@@ -258,6 +260,7 @@ impl Collector<'_, '_> {
             .values()
             .filter(|rule| rule.evidence && self.used.contains(&rule.pack))
             .filter(|rule| self.is_configured(rule))
+            .filter(|rule| !rule.previous || input.has_previous)
             .cloned()
             .collect();
         rules.sort_by(|a, b| a.id.cmp(&b.id));
@@ -273,7 +276,11 @@ impl Collector<'_, '_> {
                     "`{}` can't be judged for `{}`: {}",
                     component.name,
                     rule.title,
-                    if unknown { "a source of evidence gave no answer" } else { "no evidence was looked for" }
+                    if unknown {
+                        "a source of evidence gave no answer"
+                    } else {
+                        "no evidence was looked for"
+                    }
                 );
                 let strict = self.terms.profile == Profile::Strict && action == Action::Deny;
                 if unknown || (absent && strict) {
@@ -282,7 +289,10 @@ impl Collector<'_, '_> {
                             .to_owned(),
                         subject: component.name.clone(),
                         message,
-                        help: format!("set `{}` to warn or audit, or gather the evidence", rule.full()),
+                        help: format!(
+                            "set `{}` to warn or audit, or gather the evidence",
+                            rule.full()
+                        ),
                         place: self.place(&component.image.path, &component.name),
                     });
                 } else if absent {
@@ -340,11 +350,8 @@ impl Collector<'_, '_> {
         if action == Action::Off {
             return;
         }
-        let subject = if raw.subject.is_empty() {
-            self.subject.workload.name.clone()
-        } else {
-            raw.subject
-        };
+        let subject =
+            if raw.subject.is_empty() { self.subject.workload.name.clone() } else { raw.subject };
         let place = self.place(&raw.path, &subject);
         self.findings.push(Finding {
             code: raw.code,
@@ -431,7 +438,8 @@ impl Collector<'_, '_> {
 
     fn finish(mut self, input: &Input, target: Target) -> Decision {
         self.findings.sort_by(|a, b| {
-            let key = |f: &Finding| (f.action, severity(&f.severity), f.place.line(), f.place.column());
+            let key =
+                |f: &Finding| (f.action, severity(&f.severity), f.place.line(), f.place.column());
             key(a)
                 .cmp(&key(b))
                 .then_with(|| a.rule.cmp(&b.rule))

@@ -104,3 +104,10 @@ test_component_without_attestations_is_not_recent if {
 		with data.params.baseline.max_age_days as 10
 	codes(found) == {"attest-age"}
 }
+
+test_empty_builder_is_no_listed_one if {
+	changed_input := without(clean, ["/workload/components/0/attestations/0/builder_id"])
+	found := data.ambit.baseline.deny with input as changed_input
+		with data.params.baseline.builders as ["", "https://builder.example/one"]
+	codes(found) == {"attest-builder"}
+}

@@ -48,6 +48,7 @@ deny contains finding if {
 #   id: cap/signer-change
 #   severity: high
 #   evidence: true
+#   previous: true
 deny contains finding if {
 	input.has_previous
 	some component in input.workload.components

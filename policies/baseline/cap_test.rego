@@ -145,3 +145,21 @@ test_lost_capability_is_allowed if {
 		with data.params.baseline.growth as true
 	found == set()
 }
+
+test_previous_that_does_not_count_is_not_compared if {
+	found := data.ambit.baseline.deny with input as object.union(
+		mail_with({"/signatures/0/identity": "other@example.com", "/reach/0/subject": "evil.example"}),
+		{"has_previous": false},
+	)
+		with data.params.baseline.growth as true
+	found == set()
+}
+
+test_signature_without_a_name_is_no_signer if {
+	changed_input := without(mail_with({"/signatures/1": clean.workload.components[0].signatures[0]}), [
+		"/workload/components/0/signatures/1/identity",
+		"/workload/components/0/signatures/1/key_id",
+	])
+	found := data.ambit.baseline.deny with input as changed_input
+	found == set()
+}

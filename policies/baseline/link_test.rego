@@ -33,3 +33,16 @@ test_component_without_links_needs_no_group if {
 		with data.params.baseline.trust_groups as [{"name": "them", "identities": [other]}]
 	found == set()
 }
+
+test_provider_whose_evidence_is_not_known_is_left_to_the_engine if {
+	found := data.ambit.baseline.deny with input as store_with({"/signatures": [], "/evidence_state": "unknown"})
+		with data.params.baseline.trust_groups as [{"name": "us", "identities": [builder]}]
+	found == set()
+}
+
+test_sibling_without_a_link_needs_no_group if {
+	sibling := object.union(store, {"name": "sort", "signatures": []})
+	found := data.ambit.baseline.deny with input as changed({"/workload/components/2": sibling})
+		with data.params.baseline.trust_groups as [{"name": "us", "identities": [builder]}]
+	found == set()
+}

@@ -116,3 +116,18 @@ test_component_without_signatures_has_no_listed_identity if {
 		with data.params.baseline.identities as [{"issuer": "https://issuer.example", "subject": "builder@example.com"}]
 	codes(found) == {"sign-identity"}
 }
+
+test_unlogged_signature_that_was_not_checked_is_left_to_the_engine if {
+	found := data.ambit.baseline.deny with input as mail_with({"/evidence_state": "not-checked", "/in_transparency_log": false})
+	found == set()
+}
+
+test_other_or_unverified_keys_are_denied if {
+	every values in [{"/signatures/0/key_id": "SHA256:other"}, {"/signatures/0/key_id": "SHA256:k", "/signatures/0/verified": false}] {
+		found := data.ambit.baseline.deny with input as mail_with(values)
+			with data.params.baseline.identities as [{"key": "SHA256:k"}]
+		some finding in found
+		finding.code == "sign-identity"
+		finding.subject == "mail"
+	}
+}

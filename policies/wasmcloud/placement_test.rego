@@ -97,3 +97,12 @@ test_pool_behind_http_is_denied if {
 	found := data.ambit.wasmcloud.deny with input as store_with({"/resources/pool_size": 1, "/interfaces/exports": [served]})
 	codes(found) == {"pool-state"}
 }
+
+test_callers_of_another_component_do_not_count if {
+	elsewhere := object.union(third, {"links": [{"interface": "acme:mail/send@1", "provider": "mail"}]})
+	found := data.ambit.wasmcloud.deny with input as changed({
+		"/workload/components/1/resources/pool_size": 4,
+		"/workload/components/2": elsewhere,
+	})
+	found == set()
+}

@@ -171,6 +171,7 @@ fn hints(document: &InspectDocument, style: Style) -> String {
     list("producer", &hints.producers);
     list("crate", &hints.dependencies);
     list("url in data", &hints.urls);
+    list("host in data", &hints.hosts);
     list("path in data", &hints.paths);
     if rows.is_empty() {
         return String::new();

@@ -2,11 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{
-    Catalogue, Class, ExportEntry, FunctionEntry, GrantKind, InterfaceEntry, Risk, Verb,
-};
-use crate::document::{FieldProblem, Fields, Pointer};
+use super::{Catalogue, Class, ExportEntry, FunctionEntry, GrantKind, InterfaceEntry, Risk, Verb};
 use crate::document::{self, DocumentError, DocumentLimits, Format, Position};
+use crate::document::{FieldProblem, Fields, Pointer};
 
 /// The files of the built-in catalogue; classes come first, since the others name them.
 const BUILTIN: [(&str, &str); 8] = [
@@ -60,9 +58,10 @@ impl CatalogueError {
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Document { source, .. } => source.help(),
-            Self::Entry { .. } => {
-                Some("`docs/reference/catalogue.md` gives the form; entries can only be added".to_owned())
-            }
+            Self::Entry { .. } => Some(
+                "`docs/reference/catalogue.md` gives the form; entries can only be added"
+                    .to_owned(),
+            ),
         }
     }
 }
@@ -240,9 +239,9 @@ fn interface(
     functions(catalogue, reader, &mut fields, &mut entry)?;
     fields.finish(&mut reader.problems);
     let entries = catalogue.interfaces.entry(name.clone()).or_default();
-    let clash = entries.iter().any(|known| {
-        known.track == entry.track || known.track.is_none() || entry.track.is_none()
-    });
+    let clash = entries
+        .iter()
+        .any(|known| known.track == entry.track || known.track.is_none() || entry.track.is_none());
     if clash {
         let track = entry.track.as_deref().map(|track| format!("@{track}")).unwrap_or_default();
         return Err(reader.error(start, format!("`{name}{track}` is in the catalogue already")));
@@ -353,7 +352,9 @@ fn core_modules(
     for module in modules {
         if catalogue.modules.contains_key(module) {
             let start = fields.span().start();
-            return Err(reader.error(start, format!("module `{module}` is in the catalogue already")));
+            return Err(
+                reader.error(start, format!("module `{module}` is in the catalogue already"))
+            );
         }
         let entry = InterfaceEntry { interface: module.clone(), ..entry.clone() };
         catalogue.modules.insert(module.clone(), entry);

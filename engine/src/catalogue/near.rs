@@ -4,10 +4,7 @@
 const MAX_EDITS: usize = 2;
 
 /// Returns the known name nearest to `name`, if it is near enough and not the same.
-pub(super) fn nearest<'c>(
-    name: &str,
-    known: impl Iterator<Item = &'c String>,
-) -> Option<String> {
+pub(super) fn nearest<'c>(name: &str, known: impl Iterator<Item = &'c String>) -> Option<String> {
     if name.chars().count() > 200 {
         return None;
     }

@@ -46,6 +46,12 @@ pub(super) fn notes(component: &Component, parser: Option<String>) -> Vec<Execut
         });
     }
     for import in &component.imports {
+        if import.name.contains("-dep=<") {
+            notes.push(ExecutorNote {
+                code: "executor-dependency-import",
+                reason: format!("`{}` names a dependency that nothing fetches", import.name),
+            });
+        }
         match import.sort {
             Sort::Component => notes.push(ExecutorNote {
                 code: "executor-component-import",
@@ -61,7 +67,11 @@ pub(super) fn notes(component: &Component, parser: Option<String>) -> Vec<Execut
             }),
             Sort::Func | Sort::Instance | Sort::Type | Sort::Core => {}
         }
-        if import.interface.as_ref().and_then(|i| i.version()).is_some_and(|v| v.minor == 3 && v.major == 0)
+        if import
+            .interface
+            .as_ref()
+            .and_then(|i| i.version())
+            .is_some_and(|v| v.minor == 3 && v.major == 0)
             && import.interface.as_ref().is_some_and(|i| i.namespace() == "wasi")
         {
             notes.push(ExecutorNote {
@@ -74,7 +84,10 @@ pub(super) fn notes(component: &Component, parser: Option<String>) -> Vec<Execut
         if let Some(import) = &export.passes_through {
             notes.push(ExecutorNote {
                 code: "executor-reexport",
-                reason: format!("export `{}` hands on the import `{import}` untouched", export.name),
+                reason: format!(
+                    "export `{}` hands on the import `{import}` untouched",
+                    export.name
+                ),
             });
         }
     }

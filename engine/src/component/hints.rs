@@ -25,6 +25,8 @@ pub struct Hints {
     pub dependencies: Vec<Dependency>,
     /// URLs seen in data segments.
     pub urls: Vec<StringHint>,
+    /// Host names and IPv4 addresses that stand alone in data segments.
+    pub hosts: Vec<StringHint>,
     /// Absolute paths seen in data segments.
     pub paths: Vec<StringHint>,
     /// Names of lists that were cut at the limit.
@@ -91,6 +93,7 @@ pub(super) struct Collector {
     producers: BTreeSet<Producer>,
     sections: BTreeMap<String, (usize, usize)>,
     urls: BTreeMap<String, usize>,
+    hosts: BTreeMap<String, usize>,
     paths: BTreeMap<String, usize>,
     scanned: usize,
     max: usize,
@@ -104,6 +107,7 @@ impl Collector {
             producers: BTreeSet::new(),
             sections: BTreeMap::new(),
             urls: BTreeMap::new(),
+            hosts: BTreeMap::new(),
             paths: BTreeMap::new(),
             scanned: 0,
             max: limits.max_hints,
@@ -267,6 +271,9 @@ impl Collector {
             }
             at = end.max(colon.saturating_add(3));
         }
+        if host_like(text) {
+            keep(&mut self.hosts, text, offset, self.max, "hosts", &mut self.hints.truncated);
+        }
         let path = text.first() == Some(&b'/')
             && text.iter().all(|byte| path_byte(*byte))
             && text.iter().filter(|byte| **byte == b'/').count() >= 2
@@ -286,6 +293,7 @@ impl Collector {
             map.into_iter().map(|(text, offset)| StringHint { text, offset }).collect()
         };
         hints.urls = strings(self.urls);
+        hints.hosts = strings(self.hosts);
         hints.paths = strings(self.paths);
         hints
     }
@@ -305,6 +313,41 @@ fn keep(
     } else {
         into.entry(text).or_insert(offset);
     }
+}
+
+/// Endings that are a top-level domain and far more often a file's.
+const FILE_ENDINGS: [&[u8]; 12] =
+    [b"rs", b"py", b"sh", b"md", b"so", b"pl", b"cc", b"ml", b"mo", b"ps", b"zip", b"mov"];
+
+/// A whole run that is a host name under a known public suffix, or an IPv4 address; with a port or
+/// without.
+fn host_like(text: &[u8]) -> bool {
+    let host = match text.iter().rposition(|byte| *byte == b':') {
+        Some(colon) => {
+            let port = text.get(colon.saturating_add(1)..).unwrap_or_default();
+            if port.is_empty() || port.len() > 5 || !port.iter().all(u8::is_ascii_digit) {
+                return false;
+            }
+            text.get(..colon).unwrap_or_default()
+        }
+        None => text,
+    };
+    if host.len() > 253 || !host.contains(&b'.') {
+        return false;
+    }
+    if let Ok(address) = std::str::from_utf8(host).unwrap_or_default().parse::<std::net::IpAddr>() {
+        return address.is_ipv4();
+    }
+    let label = |label: &[u8]| {
+        (1..=63).contains(&label.len())
+            && label.iter().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || *b == b'-')
+            && label.first() != Some(&b'-')
+            && label.last() != Some(&b'-')
+    };
+    let last = host.rsplit(|byte| *byte == b'.').next().unwrap_or_default();
+    host.split(|byte| *byte == b'.').all(label)
+        && !FILE_ENDINGS.contains(&last)
+        && psl::suffix(host).is_some_and(|suffix| suffix.is_known() && suffix.as_bytes() != host)
 }
 
 fn printable_byte(byte: u8) -> bool {

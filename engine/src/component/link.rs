@@ -39,7 +39,10 @@ enum Function {
 #[derive(Clone, Debug)]
 enum Instance {
     /// An imported instance, or an instance inside one (`prefix` is then not empty).
-    Host { import: usize, prefix: String },
+    Host {
+        import: usize,
+        prefix: String,
+    },
     /// An instance made in here, by index into [`Linker::instances`].
     Local(usize),
     Opaque,
@@ -48,7 +51,10 @@ enum Instance {
 #[derive(Clone, Copy, Debug)]
 enum Component {
     /// A component defined in here, closed over the scope that encloses it.
-    Local { definition: usize, scope: usize },
+    Local {
+        definition: usize,
+        scope: usize,
+    },
     Opaque,
 }
 
@@ -473,7 +479,8 @@ impl<'a> Linker<'a, '_> {
                 .cloned()
                 .unwrap_or(Item::Inert),
             Instance::Host { import, prefix } => {
-                let full = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}/{name}") };
+                let full =
+                    if prefix.is_empty() { name.to_owned() } else { format!("{prefix}/{name}") };
                 match kind {
                     ComponentExternalKind::Func => match self.functions.get(&(*import, full)) {
                         Some(position) => Item::Function(Function::Host((*import, *position))),

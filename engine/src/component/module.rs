@@ -72,9 +72,10 @@ pub(super) fn exports(
         let export = export?;
         let functions = match export.kind {
             ExternalKind::Func | ExternalKind::FuncExact => vec![export.name.to_owned()],
-            ExternalKind::Table | ExternalKind::Memory | ExternalKind::Global | ExternalKind::Tag => {
-                Vec::new()
-            }
+            ExternalKind::Table
+            | ExternalKind::Memory
+            | ExternalKind::Global
+            | ExternalKind::Tag => Vec::new(),
         };
         exports.push(Export {
             name: export.name.to_owned(),

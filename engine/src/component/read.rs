@@ -70,7 +70,10 @@ fn sniff(bytes: &[u8], limits: &Limits) -> Result<Kind, ComponentError> {
     let Some(&[version_low, version_high, layer_low, layer_high]) = rest.first_chunk::<4>() else {
         return Err(truncated(bytes.len()));
     };
-    match (u16::from_le_bytes([version_low, version_high]), u16::from_le_bytes([layer_low, layer_high])) {
+    match (
+        u16::from_le_bytes([version_low, version_high]),
+        u16::from_le_bytes([layer_low, layer_high]),
+    ) {
         (_, 0) => Ok(Kind::CoreModule),
         (_, 1) => Ok(Kind::Component),
         (version, layer) => Err(ComponentError::UnknownLayer { version, layer }),

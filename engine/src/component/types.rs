@@ -22,6 +22,8 @@ pub(super) struct Resources(HashMap<ResourceId, (usize, String)>);
 pub(super) struct Signatures {
     imports: Vec<(usize, String, ComponentFuncTypeId)>,
     exports: Vec<(String, ComponentFuncTypeId)>,
+    /// Resources whose types exports offer, with the export's name.
+    offered: Vec<(String, ResourceId)>,
 }
 
 /// What one item holds, instances inside instances flattened.
@@ -119,7 +121,13 @@ pub(super) fn export(
         Some(ComponentEntityType::Func(id)) => vec![(name.name.to_owned(), id)],
         Some(ComponentEntityType::Instance(id)) => {
             let contents = instance_contents(types, id, limits)?;
+            let offered = contents.resources.into_iter();
+            signatures.offered.extend(offered.map(|(_, id)| (name.name.to_owned(), id)));
             contents.functions.into_iter().map(|(function, id, _)| (function, id)).collect()
+        }
+        Some(ComponentEntityType::Type { created: ComponentAnyTypeId::Resource(id), .. }) => {
+            signatures.offered.push((name.name.to_owned(), id.resource()));
+            Vec::new()
         }
         Some(
             ComponentEntityType::Module(_)
@@ -133,12 +141,9 @@ pub(super) fn export(
     for (function, id) in &functions {
         let full = match sort {
             Sort::Instance => format!("{}.{function}", name.name),
-            Sort::Func
-            | Sort::Type
-            | Sort::Value
-            | Sort::Module
-            | Sort::Component
-            | Sort::Core => function.clone(),
+            Sort::Func | Sort::Type | Sort::Value | Sort::Module | Sort::Component | Sort::Core => {
+                function.clone()
+            }
         };
         signatures.exports.push((full, *id));
     }
@@ -227,6 +232,15 @@ pub(super) fn handles(
             }
         }
     }
+    for (export, id) in &signatures.offered {
+        if let Some((import, name)) = resources.0.get(id) {
+            found.insert(HandleSource {
+                import: *import,
+                resource: name.clone(),
+                via: HandleVia::ReExport { export: export.clone() },
+            });
+        }
+    }
     for (index, function, id) in &signatures.imports {
         let Some(result) = types.get(*id).and_then(|ty| ty.result) else { continue };
         for resource in resources_in(types, result, &mut cache) {
@@ -244,7 +258,8 @@ pub(super) fn handles(
     found.into_iter().collect()
 }
 
-type Cache = HashMap<wasmparser::component_types::ComponentDefinedTypeId, BTreeMap<u64, ResourceId>>;
+type Cache =
+    HashMap<wasmparser::component_types::ComponentDefinedTypeId, BTreeMap<u64, ResourceId>>;
 
 /// Returns the resources whose handles occur in a value type, at any depth.
 fn resources_in(types: TypesRef<'_>, ty: ComponentValType, cache: &mut Cache) -> Vec<ResourceId> {

@@ -69,7 +69,8 @@ pub(super) fn install(engine: &mut Engine) -> Result<(), String> {
     add("bits.lsh", 2, |args| shift("bits.lsh", args))?;
     add("sprintf", 2, sprintf::sprintf)?;
     add("net.cidr_expand", 1, |_| {
-        Err("net.cidr_expand: not available; `net.cidr_contains` answers without listing".to_owned())
+        Err("net.cidr_expand: not available; `net.cidr_contains` answers without listing"
+            .to_owned())
     })?;
     for (name, nargs) in [("time.now_ns", 0), ("rand.intn", 2)] {
         add(name, nargs, |_| {

@@ -22,6 +22,8 @@ fn is_entrypoint(name: &str) -> bool {
 struct Definition {
     function: bool,
     uses: BTreeSet<String>,
+    /// Whether it refers to a package as a whole.
+    whole: bool,
 }
 
 /// Parses the modules, refuses recursion, and returns the paths of the rules to evaluate.
@@ -39,11 +41,15 @@ pub(super) fn check(
     let form = |message: String| PackError::Form { pack: pack.to_owned(), message };
     let ast = engine.get_ast_as_json().map_err(|error| form(error.to_string()))?;
     let ast: Value = serde_json::from_str(&ast).map_err(|error| form(error.to_string()))?;
+    let parsed: Vec<&Value> =
+        ast.as_array().into_iter().flatten().filter_map(|module| module.get("ast")).collect();
+    let package = |module: &Value| module.pointer("/package/refr").map(path).unwrap_or_default();
+    let packages: Vec<String> = parsed.iter().map(|module| package(module)).collect();
     let mut definitions: BTreeMap<String, Definition> = BTreeMap::new();
     let mut entrypoints = BTreeSet::new();
-    let mut packages = Vec::new();
-    for module in ast.as_array().into_iter().flatten().filter_map(|module| module.get("ast")) {
-        let package = module.pointer("/package/refr").map(path).unwrap_or_default();
+    for (module, text) in parsed.into_iter().zip(modules.iter().map(|(_, text)| text)) {
+        let package = package(module);
+        let roots = roots(module, text);
         for rule in module.get("rules").and_then(Value::as_array).into_iter().flatten() {
             let (body, head) = match (rule.get("Spec"), rule.get("Default")) {
                 (Some(spec), _) => (spec, spec.get("head")),
@@ -58,17 +64,13 @@ pub(super) fn check(
             }
             let definition = definitions.entry(first.clone()).or_default();
             definition.function |= function;
-            collect(body, &mut definition.uses);
+            collect(body, (&roots, &packages), definition);
         }
-        packages.push(package);
     }
     // A reference to a package as a whole uses everything in it.
     let everything: BTreeSet<String> = definitions.keys().cloned().collect();
-    for definition in definitions.values_mut() {
-        let whole = definition.uses.iter().any(|used| used == "data");
-        if whole && !definition.uses.iter().any(|used| everything.contains(used)) {
-            definition.uses.extend(everything.iter().cloned());
-        }
+    for definition in definitions.values_mut().filter(|definition| definition.whole) {
+        definition.uses.extend(everything.iter().cloned());
     }
     match circle(&definitions) {
         Some(names) => Err(PackError::Recursion { pack: pack.to_owned(), names }),
@@ -108,24 +110,51 @@ fn head_name(head: &Value) -> Option<String> {
     Some(path(refr))
 }
 
-/// Collects the names of variables and fields in a rule, without recursion on its depth.
-fn collect(rule: &Value, names: &mut BTreeSet<String>) {
+/// Returns the names from which a reference leads to other rules: `data` and the aliases of imports.
+fn roots(module: &Value, text: &str) -> BTreeSet<String> {
+    let imports = module.get("imports").and_then(Value::as_array).into_iter().flatten();
+    let aliases = imports.filter_map(|import| {
+        let full = import.get("refr").map(path)?;
+        let byte = |key: &str| {
+            let span = import.get("as")?.get(key)?.as_u64()?;
+            usize::try_from(span).ok()
+        };
+        let alias = byte("start").zip(byte("end")).and_then(|(a, b)| text.get(a..b));
+        let alias = alias.map(str::to_owned);
+        full.starts_with("data.").then(|| {
+            alias.unwrap_or_else(|| full.rsplit('.').next().unwrap_or_default().to_owned())
+        })
+    });
+    aliases.chain(["data".to_owned()]).collect()
+}
+
+/// Collects the names that a rule refers to, without recursion on its depth.
+///
+/// A field counts only behind `data` or an import: `grant.deny` reads a field of a value, and
+/// `data.lib.deny` a rule.
+fn collect(
+    rule: &Value,
+    (roots, packages): (&BTreeSet<String>, &[String]),
+    definition: &mut Definition,
+) {
     let mut work = vec![rule];
     while let Some(value) = work.pop() {
         match value {
             Value::Object(map) => {
+                if map.contains_key("RefDot") || map.contains_key("RefBrack") {
+                    chain(value, (roots, packages), definition, &mut work);
+                    continue;
+                }
                 for (key, inner) in map {
                     // A head names the rule itself; its arguments and value are looked into.
                     if key == "refr" && (map.contains_key("args") || map.contains_key("key")) {
                         continue;
                     }
-                    match key.as_str() {
-                        "Var" => names.extend(
-                            inner.get("value").and_then(Value::as_str).map(str::to_owned),
-                        ),
-                        "field" => names
-                            .extend(inner.get(1).and_then(Value::as_str).map(str::to_owned)),
-                        _ => {}
+                    if key == "Var" {
+                        let name = inner.get("value").and_then(Value::as_str).map(str::to_owned);
+                        // An import used by itself is its whole package.
+                        definition.whole |= name.as_ref().is_some_and(|name| roots.contains(name));
+                        definition.uses.extend(name);
                     }
                     work.push(inner);
                 }
@@ -134,6 +163,63 @@ fn collect(rule: &Value, names: &mut BTreeSet<String>) {
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
     }
+}
+
+/// Handles one reference, from its last field down to the variable that it starts with.
+fn chain<'v>(
+    reference: &'v Value,
+    (roots, packages): (&BTreeSet<String>, &[String]),
+    definition: &mut Definition,
+    work: &mut Vec<&'v Value>,
+) {
+    // Fields from the last to the first; `None` for an index that isn't a literal.
+    let mut fields: Vec<Option<String>> = Vec::new();
+    let mut at = reference;
+    let root = loop {
+        if let Some(dot) = at.get("RefDot") {
+            let field = dot.pointer("/field/1").and_then(Value::as_str);
+            fields.push(field.map(str::to_owned));
+            match dot.get("refr") {
+                Some(inner) => at = inner,
+                None => break None,
+            }
+        } else if let Some(bracket) = at.get("RefBrack") {
+            let index = bracket.get("index");
+            let literal = index.and_then(|index| {
+                let string = index.get("String").or_else(|| index.get("RawString"))?;
+                string.get("value").and_then(Value::as_str).map(str::to_owned)
+            });
+            fields.push(literal);
+            work.extend(index);
+            match bracket.get("refr") {
+                Some(inner) => at = inner,
+                None => break None,
+            }
+        } else if let Some(variable) = at.get("Var") {
+            break variable.get("value").and_then(Value::as_str);
+        } else {
+            // A reference into the value of a call or another expression.
+            work.push(at);
+            break None;
+        }
+    };
+    let Some(root) = root else { return };
+    definition.uses.insert(root.to_owned());
+    if !roots.contains(root) {
+        return;
+    }
+    fields.reverse();
+    let literal: Vec<&str> = fields.iter().map_while(|field| field.as_deref()).collect();
+    let dotted = literal.join(".");
+    let package = packages.iter().any(|package| {
+        root != "data" && literal.is_empty()
+            || root == "data"
+                && (dotted.is_empty()
+                    || *package == dotted
+                    || package.strip_prefix(&dotted).is_some_and(|rest| rest.starts_with('.')))
+    });
+    definition.whole |= package;
+    definition.uses.extend(literal.into_iter().map(str::to_owned));
 }
 
 /// Finds a circle that a function is part of; circles of plain rules are the evaluator's to refuse,

@@ -256,10 +256,9 @@ impl PolicySet {
             let mut engine = self.engine.clone();
             let mut names = Vec::new();
             for (file, text) in modules {
-                let package =
-                    engine.add_policy(file.clone(), text.clone()).map_err(|error| {
-                        EvaluationError::Rule { entrypoint: file.clone(), message: error.to_string() }
-                    })?;
+                let package = engine.add_policy(file.clone(), text.clone()).map_err(|error| {
+                    EvaluationError::Rule { entrypoint: file.clone(), message: error.to_string() }
+                })?;
                 let tests = text.lines().filter(|line| line.starts_with("test_"));
                 names.extend(tests.filter_map(|line| {
                     let name = line.split([' ', '(', ':']).next()?;
@@ -340,11 +339,9 @@ fn finding(pack: &Pack, entrypoint: &str, item: &serde_json::Value) -> Option<Ra
     let text = |key: &str| item.get(key).and_then(serde_json::Value::as_str).unwrap_or_default();
     let message = item.get("msg").and_then(serde_json::Value::as_str)?;
     let mut found = bare(message);
-    for (field, key) in [
-        (&mut found.subject, "subject"),
-        (&mut found.path, "path"),
-        (&mut found.help, "help"),
-    ] {
+    for (field, key) in
+        [(&mut found.subject, "subject"), (&mut found.path, "path"), (&mut found.help, "help")]
+    {
         text(key).clone_into(field);
     }
     let code = text("code");

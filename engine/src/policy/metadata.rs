@@ -19,6 +19,8 @@ pub struct RuleInfo {
     pub severity: String,
     /// Whether it reads signatures or attestations.
     pub evidence: bool,
+    /// Whether it compares with what was known before.
+    pub previous: bool,
     /// The parameter without which it is off.
     pub parameter: Option<String>,
     /// The file and line of its first definition.
@@ -62,9 +64,8 @@ pub(super) fn read(pack: &str, file: &str, text: &str) -> Result<Vec<RuleInfo>, 
             line: line_number(start),
             message,
         };
-        let documents =
-            document::parse(yaml.as_bytes(), Format::Yaml, &DocumentLimits::default())
-                .map_err(|cause| error(cause.to_string()))?;
+        let documents = document::parse(yaml.as_bytes(), Format::Yaml, &DocumentLimits::default())
+            .map_err(|cause| error(cause.to_string()))?;
         let Some(root) = documents.first().map(document::Document::root) else { continue };
         let text = |node: &Node, key: &str| {
             node.get(key).and_then(Node::as_str).unwrap_or_default().to_owned()
@@ -84,6 +85,7 @@ pub(super) fn read(pack: &str, file: &str, text: &str) -> Result<Vec<RuleInfo>, 
             description: text(root, "description"),
             severity,
             evidence: custom.get("evidence").and_then(Node::as_bool).unwrap_or(false),
+            previous: custom.get("previous").and_then(Node::as_bool).unwrap_or(false),
             parameter: custom.get("parameter").and_then(Node::as_str).map(str::to_owned),
             file: file.to_owned(),
             line: line_number(last.saturating_add(1)),

@@ -173,7 +173,11 @@ impl Pack {
     ) -> Result<Self, PackError> {
         let form = |message: String| PackError::Form { pack: name.to_owned(), message };
         if files.len() > limits.max_files {
-            return Err(form(format!("{} files are over the limit of {}", files.len(), limits.max_files)));
+            return Err(form(format!(
+                "{} files are over the limit of {}",
+                files.len(),
+                limits.max_files
+            )));
         }
         let mut pack = Self {
             name: name.to_owned(),
@@ -376,7 +380,7 @@ macro_rules! shipped {
 type ShippedPack = (&'static str, &'static [(&'static str, &'static str)]);
 
 /// The packs in the binary. A test holds the list equal to the folders.
-const SHIPPED: [ShippedPack; 1] = include!("shipped.in");
+const SHIPPED: [ShippedPack; 3] = include!("shipped.in");
 
 /// Reads the packs that come with the engine: `baseline`, `agents`, `wasmcloud`.
 ///

@@ -116,12 +116,10 @@ fn field(verb: char, value: &Value, spec: &Spec) -> Result<String, String> {
             (Ok(n), 'X') => format!("{}{n:X}", if spec.alternate { "0X" } else { "" }),
             (Ok(n), 'o') => format!("{n:o}"),
             (Ok(n), _) => format!("{n:b}"),
-            (Err(_), 'x') => {
-                plain(value).bytes().fold(String::new(), |mut text, byte| {
-                    let _ = write!(text, "{byte:02x}");
-                    text
-                })
-            }
+            (Err(_), 'x') => plain(value).bytes().fold(String::new(), |mut text, byte| {
+                let _ = write!(text, "{byte:02x}");
+                text
+            }),
             (Err(_), _) => wrong(),
         },
         'e' | 'f' | 'g' | 'F' => match value.as_f64() {

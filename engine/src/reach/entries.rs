@@ -14,8 +14,7 @@ use crate::workload::{
 };
 
 /// What wasmCloud's host does with sockets unless it enforces (`--socket-egress count`).
-const SOCKETS_OPEN: &str =
-    "wasmCloud counts socket connections that no entry allows and lets them through unless its host runs with `--socket-egress enforce`";
+const SOCKETS_OPEN: &str = "wasmCloud counts socket connections that no entry allows and lets them through unless its host runs with `--socket-egress enforce`";
 
 pub(super) struct Context<'a> {
     pub(super) workload: &'a Workload,
@@ -246,10 +245,7 @@ impl<'a> Context<'a> {
                     subject: if any { "any name".to_owned() } else { entry.text.clone() },
                     key: entry.text.clone(),
                     via: asks.granted(),
-                    grant: Some(GrantLine {
-                        text: entry.text.clone(),
-                        place: entry.place.clone(),
-                    }),
+                    grant: Some(GrantLine { text: entry.text.clone(), place: entry.place.clone() }),
                     imports: asks.imports(&["net.dns"]),
                     note: String::new(),
                     unbounded: any,
@@ -434,8 +430,7 @@ impl<'a> Context<'a> {
                 continue;
             }
             let daemon = matches!(port.port(), 2375 | 2376);
-            let mut note =
-                "opens only if the host runs with `--allow-host-loopback`".to_owned();
+            let mut note = "opens only if the host runs with `--allow-host-loopback`".to_owned();
             if daemon {
                 note = format!("the container daemon's port: full control of the machine; {note}");
             }
@@ -527,11 +522,8 @@ impl<'a> Context<'a> {
                 VolumeSource::Invalid => continue,
             };
             usable = true;
-            let via = if effective.inherited {
-                Via::Link(owner.name.clone())
-            } else {
-                asks.granted()
-            };
+            let via =
+                if effective.inherited { Via::Link(owner.name.clone()) } else { asks.granted() };
             let note = if effective.inherited {
                 "wasmCloud gives one store the folders of everything that is linked".to_owned()
             } else {
@@ -565,7 +557,11 @@ impl<'a> Context<'a> {
                     ..entry(Verb::ReadFolder, &["fs.meta", "fs.root"], limited)
                 });
             } else if asks.any(&READ) {
-                entries.push(entry(Verb::ReadFolder, &["fs.meta", "fs.root"], "names and metadata, not contents"));
+                entries.push(entry(
+                    Verb::ReadFolder,
+                    &["fs.meta", "fs.root"],
+                    "names and metadata, not contents",
+                ));
             }
             if asks.any(&WRITE) && mount.mode.can_write() && !secret {
                 entries.push(entry(Verb::ChangeFolder, &WRITE, &note));
@@ -824,7 +820,9 @@ impl<'a> Context<'a> {
                         place: service.place.clone(),
                     }),
                     imports: Vec::new(),
-                    note: format!("up to {}; {note}", all.join(", ")).trim_end_matches("; ").to_owned(),
+                    note: format!("up to {}; {note}", all.join(", "))
+                        .trim_end_matches("; ")
+                        .to_owned(),
                     unbounded: false,
                     any_host: false,
                 });
@@ -859,10 +857,7 @@ impl<'a> Context<'a> {
                         format!("{}:{}/{}", service.namespace, service.package, interface.name);
                     let serves = matches!(interface.name.as_str(), "incoming-handler" | "handler");
                     if serves {
-                        let line = GrantLine {
-                            text: unversioned,
-                            place: service.place.clone(),
-                        };
+                        let line = GrantLine { text: unversioned, place: service.place.clone() };
                         let subject = services::describe(service, Some(&interface.name));
                         let http = service.package == "http";
                         let class = if http { "http.serve" } else { "msg.subscribe" };

@@ -78,11 +78,9 @@ impl Links {
                 let candidates: Vec<usize> = (0..links.count).filter(exports).collect();
                 match candidates.as_slice() {
                     [] => {}
-                    [to] => links.edges.push(LinkEdge {
-                        from,
-                        to: *to,
-                        interface: name.on_track(),
-                    }),
+                    [to] => {
+                        links.edges.push(LinkEdge { from, to: *to, interface: name.on_track() })
+                    }
                     _ => links.problems.push(LinkProblem::Ambiguous {
                         from,
                         interface: name.on_track(),

@@ -200,8 +200,7 @@ pub fn decision(
     let subjects: Vec<SubjectView> =
         decisions.iter().map(|(file, decision)| subject(decision, Some(file))).collect();
     let verdicts = decisions.iter().map(|(_, decision)| decision.verdict);
-    let verdict =
-        if errors.is_empty() { overall(verdicts) } else { Verdict::Error };
+    let verdict = if errors.is_empty() { overall(verdicts) } else { Verdict::Error };
     DecisionDocument {
         schema: "ambit.decision/v1".to_owned(),
         verdict: verdict.as_str().to_owned(),

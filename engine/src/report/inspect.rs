@@ -189,6 +189,8 @@ pub struct HintsView {
     pub dependencies: Vec<String>,
     /// URLs seen in data.
     pub urls: Vec<String>,
+    /// Host names and addresses seen in data.
+    pub hosts: Vec<String>,
     /// Absolute paths seen in data.
     pub paths: Vec<String>,
     /// Custom sections, by name, with their size in bytes.
@@ -305,7 +307,11 @@ fn notes(component: &Component, set: &CapabilitySet) -> Vec<NoteView> {
             .flat_map(|import| &import.functions)
             .any(|f| f.name == "[method]descriptor.open-at");
         if !open {
-            let handles = if roots { "it can only get handles to granted folders" } else { "no handle to a folder can exist" };
+            let handles = if roots {
+                "it can only get handles to granted folders"
+            } else {
+                "no handle to a folder can exist"
+            };
             notes.push(note(
                 "filesystem-inert",
                 format!(
@@ -316,16 +322,25 @@ fn notes(component: &Component, set: &CapabilitySet) -> Vec<NoteView> {
     }
     for handle in &component.handles {
         let Some(import) = component.imports.get(handle.import) else { continue };
-        if let HandleVia::ExportParameter { function } = &handle.via
-            && set.imports.get(handle.import).is_some_and(|import| import.delegated)
-        {
-            notes.push(note(
+        if !set.imports.get(handle.import).is_some_and(|import| import.delegated) {
+            continue;
+        }
+        match &handle.via {
+            HandleVia::ExportParameter { function } => notes.push(note(
                 "handle-delegated",
                 format!(
                     "callers of `{function}` hand it a `{}` of `{}`, so it can act on what they hold",
                     handle.resource, import.name
                 ),
-            ));
+            )),
+            HandleVia::ReExport { export } => notes.push(note(
+                "handle-delegated",
+                format!(
+                    "`{export}` offers `{}` of `{}` again, so callers can hand it what they hold",
+                    handle.resource, import.name
+                ),
+            )),
+            HandleVia::ImportResult { .. } => {}
         }
     }
     if component.imports.is_empty() && component.linkage.components > 0 {
@@ -335,7 +350,7 @@ fn notes(component: &Component, set: &CapabilitySet) -> Vec<NoteView> {
         ));
     }
     for import in &component.imports {
-        if matches!(import.sort, crate::component::Sort::Component) {
+        if import_is_code(set, &import.name) {
             notes.push(note(
                 "code-import",
                 format!("`{}` is a dependency, not an interface: code from outside runs inside, and an integrity value in its name is a claim", import.name),
@@ -350,6 +365,10 @@ fn notes(component: &Component, set: &CapabilitySet) -> Vec<NoteView> {
         ));
     }
     notes
+}
+
+fn import_is_code(set: &CapabilitySet, name: &str) -> bool {
+    set.imports.iter().any(|i| i.name == name && i.declared.contains("code.import"))
 }
 
 fn hints(component: &Component) -> HintsView {
@@ -371,6 +390,7 @@ fn hints(component: &Component) -> HintsView {
             .map(|d| words([d.name.as_str(), d.version.as_str(), ""]))
             .collect(),
         urls: hints.urls.iter().map(|hint| hint.text.clone()).collect(),
+        hosts: hints.hosts.iter().map(|hint| hint.text.clone()).collect(),
         paths: hints.paths.iter().map(|hint| hint.text.clone()).collect(),
         sections: hints
             .sections

@@ -217,7 +217,9 @@ fn component(
         has_provenance: false,
         has_sbom: false,
         interfaces: analysis
-            .map(|analysis| interfaces(analysis.component, analysis.capabilities, index, reach, workload))
+            .map(|analysis| {
+                interfaces(analysis.component, analysis.capabilities, index, reach, workload)
+            })
             .unwrap_or_default(),
         capabilities: set.map(|set| capabilities(set, terms)).unwrap_or_default(),
         grants: grants(workload, spec, reached),
@@ -287,8 +289,10 @@ fn interfaces(
             let provider = edge.and_then(|edge| workload.components.get(edge.to));
             input::Import {
                 name: capability.name.clone(),
-                interface: interface
-                    .map_or_else(|| import.name.clone(), crate::interface::InterfaceName::unversioned),
+                interface: interface.map_or_else(
+                    || import.name.clone(),
+                    crate::interface::InterfaceName::unversioned,
+                ),
                 track: interface
                     .and_then(crate::interface::InterfaceName::track)
                     .map(|track| track.to_string())

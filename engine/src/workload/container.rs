@@ -147,7 +147,13 @@ fn container(
         {
             let pointer = from.pointer_to(key);
             if let Some(node) = from.node(key) {
-                component.references.extend(reference(node, pointer, kind, "environment", problems));
+                component.references.extend(reference(
+                    node,
+                    pointer,
+                    kind,
+                    "environment",
+                    problems,
+                ));
             }
         }
     }
@@ -280,7 +286,15 @@ fn volume(workload: &mut Workload, mut fields: Fields<'_>, problems: &mut Vec<Fi
     } else if let Some(node) = fields.node("configMap") {
         (VolumeSource::Object(ReferenceKind::Config, text(Some(node), "name")), "object")
     } else {
-        let kinds = ["persistentVolumeClaim", "projected", "csi", "nfs", "image", "downwardAPI", "ephemeral"];
+        let kinds = [
+            "persistentVolumeClaim",
+            "projected",
+            "csi",
+            "nfs",
+            "image",
+            "downwardAPI",
+            "ephemeral",
+        ];
         let kind = kinds.into_iter().find(|kind| fields.node(kind).is_some());
         (VolumeSource::Other(kind.unwrap_or("unknown").to_owned()), "other")
     };

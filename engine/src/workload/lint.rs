@@ -6,9 +6,7 @@ use super::{
     ComponentSpec, EnvSource, HostGrantList, Level, Place, Problem, ReferenceKind, Target, Volume,
     VolumeSource, Workload,
 };
-use crate::grant::{
-    self, FolderGrant, FolderSource, HostGrants, HostSet, OverlapKind,
-};
+use crate::grant::{self, FolderGrant, FolderSource, HostGrants, HostSet, OverlapKind};
 use crate::reference::ImageSource;
 
 /// Adds what is wrong with the parts, and between them, to the workload's problems.
@@ -180,12 +178,8 @@ fn hosts(component: &ComponentSpec, target: Target, problems: &mut Vec<Problem>)
 }
 
 fn lookups(component: &ComponentSpec, problems: &mut Vec<Problem>) {
-    let hosts: HostGrants = component
-        .hosts
-        .entries()
-        .iter()
-        .filter_map(|entry| entry.pattern.clone().ok())
-        .collect();
+    let hosts: HostGrants =
+        component.hosts.entries().iter().filter_map(|entry| entry.pattern.clone().ok()).collect();
     for entry in &component.lookups {
         if let Some(pattern) = &entry.pattern
             && !pattern.is_within(&hosts)

@@ -2,8 +2,18 @@
 
 /// Words in a variable's name that mark its value as a secret.
 const SECRET_WORDS: [&str; 12] = [
-    "SECRET", "TOKEN", "PASSWORD", "PASSWD", "APIKEY", "API_KEY", "PRIVATE_KEY", "ACCESS_KEY",
-    "CREDENTIAL", "CLIENT_KEY", "SIGNING_KEY", "ENCRYPTION_KEY",
+    "SECRET",
+    "TOKEN",
+    "PASSWORD",
+    "PASSWD",
+    "APIKEY",
+    "API_KEY",
+    "PRIVATE_KEY",
+    "ACCESS_KEY",
+    "CREDENTIAL",
+    "CLIENT_KEY",
+    "SIGNING_KEY",
+    "ENCRYPTION_KEY",
 ];
 
 /// Words that take a secret word's meaning away: a path, a name or a limit is no secret.
@@ -12,8 +22,22 @@ const HARMLESS_ENDINGS: [&str; 9] =
 
 /// Prefixes by which issuers mark their tokens, from their public documentation.
 const TOKEN_PREFIXES: [&str; 16] = [
-    "ghp_", "gho_", "ghs_", "ghr_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "xapp-", "sk-",
-    "sk_live_", "rk_live_", "AKIA", "ASIA", "AIza", "hvs.",
+    "ghp_",
+    "gho_",
+    "ghs_",
+    "ghr_",
+    "github_pat_",
+    "glpat-",
+    "xoxb-",
+    "xoxp-",
+    "xapp-",
+    "sk-",
+    "sk_live_",
+    "rk_live_",
+    "AKIA",
+    "ASIA",
+    "AIza",
+    "hvs.",
 ];
 
 /// Tells whether a literal value is likely to be a secret.

@@ -8,8 +8,8 @@ use super::{
     ComponentSpec, HostGrantList, Image, Level, Named, Place, Placement, Problem, ReferenceEntry,
     ReferenceKind, Role, Target, Workload, lint,
 };
-use crate::document::{FieldProblem, Fields, Pointer, Text};
 use crate::document::{self, DocumentError, DocumentLimits, Format, Node, Position};
+use crate::document::{FieldProblem, Fields, Pointer, Text};
 use crate::reference::ImageSource;
 
 /// Items of one list of a workload: components, volumes, mounts, hosts. Some checks compare each
@@ -149,10 +149,7 @@ pub fn read(
         }
     }
     if found.workloads.is_empty() {
-        return Err(WorkloadError::NoWorkload {
-            documents: objects.len(),
-            skipped: found.skipped,
-        });
+        return Err(WorkloadError::NoWorkload { documents: objects.len(), skipped: found.skipped });
     }
     Ok(found)
 }
@@ -223,11 +220,11 @@ impl Reader {
             }
             ("runtime.wasmcloud.dev", _) => self.wasmcloud(node, pointer, kind, false)?,
             ("control.cosmonic.io", "HTTPTrigger") => self.wasmcloud(node, pointer, kind, true)?,
-            ("core.spinkube.dev" | "core.spinoperator.dev", "SpinApp") => {
-                Object::Workload(Box::new(self.finish(node, pointer, Target::Spin, |w, p, node| {
+            ("core.spinkube.dev" | "core.spinoperator.dev", "SpinApp") => Object::Workload(
+                Box::new(self.finish(node, pointer, Target::Spin, |w, p, node| {
                     container::spin_app(w, node, pointer, p);
-                })?))
-            }
+                })?),
+            ),
             _ => match container::template(api_version, kind) {
                 Some(path) if container::is_wasm(node, path) => Object::Workload(Box::new(
                     self.finish(node, pointer, Target::Spin, |workload, problems, node| {
@@ -433,10 +430,7 @@ fn bounded(workload: &Workload) -> Result<(), WorkloadError> {
 
 /// Turns pairs of strings into a map; the last of equal keys wins, and the parser refuses those.
 pub(super) fn pairs(pairs: &[(Text<'_>, Text<'_>)]) -> BTreeMap<String, String> {
-    pairs
-        .iter()
-        .map(|(key, value)| (key.as_str().to_owned(), value.as_str().to_owned()))
-        .collect()
+    pairs.iter().map(|(key, value)| (key.as_str().to_owned(), value.as_str().to_owned())).collect()
 }
 
 /// Returns the place of something that was read.

@@ -175,9 +175,8 @@ fn local_resources(
     problems: &mut Vec<FieldProblem>,
 ) {
     let hosts = fields.string_list("allowedHosts", problems);
-    component.hosts = HostGrantList::Listed(
-        hosts.iter().map(|text| host_entry(text, context.dialect)).collect(),
-    );
+    component.hosts =
+        HostGrantList::Listed(hosts.iter().map(|text| host_entry(text, context.dialect)).collect());
     for text in fields.string_list("allowedIpNameLookups", problems) {
         let pattern = LookupPattern::parse(text.as_str());
         if let Err(error) = &pattern {
@@ -227,10 +226,9 @@ fn local_resources(
         }
     }
     // Cosmonic Desktop's own fields; the cluster's CRD prunes them.
-    for (key, limited) in [
-        ("memoryLimitMb", &mut component.memory_limited),
-        ("cpuLimit", &mut component.cpu_limited),
-    ] {
+    for (key, limited) in
+        [("memoryLimitMb", &mut component.memory_limited), ("cpuLimit", &mut component.cpu_limited)]
+    {
         if let Some(node) = fields.node(key) {
             *limited = true;
             workload.problems.push(Problem {
