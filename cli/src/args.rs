@@ -117,7 +117,7 @@ pub(crate) struct Inspect {
 #[derive(Args, Debug)]
 pub(crate) struct Inputs {
     /// Workload documents or components; `-` for standard input
-    #[arg(required = true, value_name = "FILE")]
+    #[arg(value_name = "FILE")]
     pub(crate) files: Vec<String>,
     /// Take this file for the bytes of the component NAME; nothing is fetched for it
     #[arg(long, value_name = "NAME=PATH")]

@@ -105,6 +105,10 @@ pub(crate) fn load(
     target: Option<Target>,
     (limits, catalogue): (&Limits, &Catalogue),
 ) -> Result<Inputs, Failure> {
+    if files.is_empty() {
+        let help = "name a workload document or a component: `ambit check workload.yaml`".to_owned();
+        return Err(Failure::new("usage-no-file", "no FILE is named", Some(help)));
+    }
     let mut replaced = BTreeMap::new();
     for pair in components {
         let Some((name, path)) = pair.split_once('=').filter(|(n, p)| !n.is_empty() && !p.is_empty())

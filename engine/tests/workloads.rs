@@ -1,0 +1,286 @@
+//! Workload documents in, reach and decisions out; a folder a case, and the documents of the wild.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use ambit_engine::capability::CapabilitySet;
+use ambit_engine::catalogue::Catalogue;
+use ambit_engine::component::Component;
+use ambit_engine::config::Config;
+use ambit_engine::document::{self, DocumentLimits, Format, Node};
+use ambit_engine::input::Request;
+use ambit_engine::limits::Limits;
+use ambit_engine::policy::{PolicyLimits, PolicySet, Profile, embedded};
+use ambit_engine::reach::{Analysis, Bytes};
+use ambit_engine::review::{Mode, Review, Subject, Terms, review};
+use ambit_engine::workload::{self, Documents, Target};
+
+fn testdata(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata").join(path)
+}
+
+fn catalogue() -> Catalogue {
+    Catalogue::builtin().expect("the built-in catalogue")
+}
+
+fn component(name: &str) -> Component {
+    let bytes = std::fs::read(testdata("components").join(name)).expect("a component");
+    let bytes = if name.ends_with(".wat") {
+        wat::parse_bytes(&bytes).expect("text that assembles").into_owned()
+    } else {
+        bytes
+    };
+    Component::read(&bytes, &Limits::default()).expect("a valid component")
+}
+
+fn documents(path: &Path, target: Option<Target>) -> Documents {
+    let text = std::fs::read(path).expect("a document");
+    workload::read(&text, Format::Auto, target, &DocumentLimits::default())
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+struct Case {
+    components: BTreeMap<String, String>,
+    target: Option<Target>,
+    profile: Profile,
+    config: Config,
+}
+
+/// Reviews every workload of a file.
+fn reviews(path: &Path, case: &Case) -> Vec<Review> {
+    let catalogue = catalogue();
+    let packs = embedded(&PolicyLimits::default()).expect("the shipped packs");
+    let policies =
+        PolicySet::prepare(packs, &case.config.parameters, PolicyLimits::default()).expect("packs");
+    let terms = Terms {
+        mode: Mode::Ci,
+        now: "2026-12-01T00:00:00Z",
+        target: case.target,
+        profile: case.profile,
+        config: &case.config,
+        policies: &policies,
+        catalogue: &catalogue,
+        request: Request { operation: "CI".to_owned(), ..Request::default() },
+        previous: None,
+    };
+    let found = documents(path, case.target);
+    found
+        .workloads
+        .iter()
+        .map(|workload| {
+            let loaded: Vec<Option<(Component, CapabilitySet)>> = workload
+                .components
+                .iter()
+                .map(|spec| {
+                    let component = component(case.components.get(&spec.name)?);
+                    let set = CapabilitySet::of(&component, &catalogue);
+                    Some((component, set))
+                })
+                .collect();
+            let bytes: Vec<Bytes<'_>> = loaded
+                .iter()
+                .map(|loaded| match loaded {
+                    Some((component, capabilities)) => {
+                        Bytes::Present(Analysis { component, capabilities })
+                    }
+                    None => Bytes::Absent("not at hand"),
+                })
+                .collect();
+            review(Subject { workload, bytes: &bytes, file: "workload.yaml" }, &terms)
+        })
+        .collect()
+}
+
+fn lines(review: &Review) -> Vec<String> {
+    review
+        .reach
+        .components
+        .iter()
+        .flat_map(|component| &component.entries)
+        .map(|entry| format!("{} {} {}", entry.verb.as_str(), entry.subject, entry.note))
+        .collect()
+}
+
+fn strings(node: Option<&Node>) -> Vec<String> {
+    node.and_then(Node::as_sequence)
+        .unwrap_or_default()
+        .iter()
+        .map(|item| item.as_str().expect("a string").to_owned())
+        .collect()
+}
+
+fn map(node: Option<&Node>) -> BTreeMap<String, String> {
+    node.and_then(Node::as_mapping)
+        .into_iter()
+        .flatten()
+        .map(|entry| (entry.key().to_owned(), entry.value().as_str().expect("a string").to_owned()))
+        .collect()
+}
+
+#[test]
+fn every_case_gets_its_verdict_and_its_cousin_the_other() {
+    let mut folders: Vec<PathBuf> = std::fs::read_dir(testdata("workloads/cases"))
+        .expect("the folder of cases")
+        .flatten()
+        .map(|entry| entry.path())
+        .collect();
+    folders.sort();
+    assert!(folders.len() >= 16, "{folders:?}");
+    let mut wrong = Vec::new();
+    for folder in folders {
+        let text = std::fs::read(folder.join("case.yaml")).expect("case.yaml");
+        let case = document::parse(&text, Format::Yaml, &DocumentLimits::default()).expect("a case");
+        let case = case[0].root();
+        let mut config_text = String::new();
+        for key in ["parameters", "enforcement"] {
+            if let Some(node) = case.get(key) {
+                config_text.push_str(&format!("{key}: {}\n", node.to_json()));
+            }
+        }
+        let config = Config::read("ambit.yaml", config_text.as_bytes()).expect("a configuration");
+        let profile = case.get("profile").and_then(Node::as_str);
+        let mut outcomes = Vec::new();
+        for which in ["workload", "cousin"] {
+            let components = case.get(&format!("{which}_components")).or(case.get("components"));
+            let target = case.get(&format!("{which}_target")).and_then(Node::as_str);
+            let given = Case {
+                components: map(components),
+                target: target.map(|_| Target::Ambit),
+                profile: profile.and_then(Profile::parse).unwrap_or_default(),
+                config: config.clone(),
+            };
+            let reviews = reviews(&folder.join(format!("{which}.yaml")), &given);
+            let review = reviews.last().expect("a workload");
+            let expected = case.get(which).expect("an expectation");
+            let name = format!("{}/{which}", folder.file_name().unwrap().to_string_lossy());
+            let mut codes: BTreeSet<&str> = review
+                .decision
+                .findings
+                .iter()
+                .filter(|finding| !finding.unjudged)
+                .map(|finding| finding.code.as_str())
+                .collect();
+            codes.extend(review.decision.errors.iter().map(|error| error.code.as_str()));
+            if let Some(verdict) = expected.get("verdict").and_then(Node::as_str)
+                && review.decision.verdict.as_str() != verdict
+            {
+                wrong.push(format!("{name}: {} with {codes:?}", review.decision.verdict.as_str()));
+            }
+            for code in strings(expected.get("findings")) {
+                if !codes.contains(code.as_str()) {
+                    wrong.push(format!("{name}: no `{code}` in {codes:?}"));
+                }
+            }
+            for code in strings(expected.get("absent")) {
+                if codes.contains(code.as_str()) {
+                    wrong.push(format!("{name}: `{code}` is there"));
+                }
+            }
+            let lines = lines(review);
+            for words in strings(expected.get("reach")) {
+                if !lines.iter().any(|line| line.contains(&words)) {
+                    wrong.push(format!("{name}: no line with `{words}` in {lines:#?}"));
+                }
+            }
+            for words in strings(expected.get("not_reach")) {
+                if lines.iter().any(|line| line.contains(&words)) {
+                    wrong.push(format!("{name}: a line with `{words}` in {lines:#?}"));
+                }
+            }
+            if expected.get("paths").is_some() {
+                let paths: Vec<String> =
+                    review.reach.paths.iter().map(|path| path.hops.join(" -> ")).collect();
+                let expected = strings(expected.get("paths"));
+                if !expected.iter().all(|path| paths.contains(path))
+                    || paths.is_empty() != expected.is_empty()
+                {
+                    wrong.push(format!("{name}: paths {paths:?}, not {expected:?}"));
+                }
+            }
+            outcomes.push((review.decision.verdict, codes.len(), lines));
+        }
+        assert_ne!(outcomes[0], outcomes[1], "{}: nothing flips", folder.display());
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn documents_of_the_wild_are_read_whole() {
+    let mut names: Vec<PathBuf> = std::fs::read_dir(testdata("workloads/wild"))
+        .expect("the folder")
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "yaml"))
+        .collect();
+    names.sort();
+    assert_eq!(names.len(), 8);
+    for path in names {
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let case = Case {
+            components: BTreeMap::new(),
+            target: None,
+            profile: Profile::Baseline,
+            config: Config::default(),
+        };
+        let mut text = String::new();
+        for review in reviews(&path, &case) {
+            for component in &review.reach.components {
+                text.push_str(&format!("{}\n", component.name));
+                for entry in &component.entries {
+                    let line = entry.grant.as_ref().map_or(0, |grant| grant.place.line());
+                    text.push_str(&format!(
+                        "  {} | {} | {} | line {line}\n",
+                        entry.verb.as_str(),
+                        entry.subject,
+                        entry.via
+                    ));
+                }
+            }
+            for problem in &review.input.workload.problems {
+                text.push_str(&format!("  problem {} {}\n", problem.code, problem.path));
+            }
+        }
+        for skipped in documents(&path, None).skipped {
+            text.push_str(&format!("skipped {} ({})\n", skipped.kind, skipped.reason));
+        }
+        insta::assert_snapshot!(format!("wild_{name}"), text);
+    }
+}
+
+#[test]
+fn equal_input_gives_equal_decisions() {
+    let path = testdata("workloads/cases/11-link-closure/workload.yaml");
+    let case = Case {
+        components: [
+            ("app".to_owned(), "wat/mail-app.wat".to_owned()),
+            ("store".to_owned(), "wat/secrets-plugin.wat".to_owned()),
+        ]
+        .into(),
+        target: None,
+        profile: Profile::Baseline,
+        config: Config::default(),
+    };
+    let canonical = || {
+        let reviews = reviews(&path, &case);
+        serde_json::to_string(&ambit_engine::report::canonical(&reviews[0].decision)).unwrap()
+    };
+    assert_eq!(canonical(), canonical());
+}
+
+#[test]
+fn literal_values_never_reach_the_input() {
+    let text = "apiVersion: runtime.wasmcloud.dev/v1alpha1
+kind: Workload
+metadata: {name: w}
+spec:
+  components:
+  - name: c
+    image: registry.example/a/b:1
+    localResources:
+      environment:
+        config: {API_TOKEN: planted-value-9137}
+";
+    let found = workload::read(text.as_bytes(), Format::Yaml, None, &DocumentLimits::default());
+    let found = found.expect("a workload");
+    assert!(!format!("{found:?}").contains("planted-value-9137"));
+}
