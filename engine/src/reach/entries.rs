@@ -96,13 +96,13 @@ impl<'a> Context<'a> {
         self.lookups(spec, &asks, &mut reach);
         self.sockets(spec, &asks, &mut reach);
         self.loopback(spec, &asks, &mut reach);
-        self.folders(index, spec, &asks, &mut reach);
+        self.folders(spec, &asks, &mut reach);
         self.environment(spec, &asks, &mut reach);
         match analysis {
             Some(analysis) => self.imports(index, spec, analysis, &mut reach),
             None => self.interfaces_without_bytes(spec, &mut reach),
         }
-        self.exports(spec, analysis, &mut reach);
+        self.exports(analysis, &mut reach);
         let order = |entry: &Entry| Verb::ALL.iter().position(|verb| *verb == entry.verb);
         reach.entries.sort_by_key(order);
         let mut seen = BTreeSet::new();
@@ -147,7 +147,7 @@ impl<'a> Context<'a> {
                         continue;
                     }
                     granted |= pattern.access(Plane::Http).is_some();
-                    self.host(spec, entry, pattern, (asks, &denied, wants_http), reach);
+                    self.host(entry, pattern, (asks, &denied, wants_http), reach);
                 }
                 for entry in entries.iter().filter(|_| asks.set.is_some()) {
                     if !wants_http && !wants_sockets {
@@ -180,7 +180,6 @@ impl<'a> Context<'a> {
 
     fn host(
         &self,
-        spec: &ComponentSpec,
         entry: &HostEntry,
         pattern: &HostPattern,
         (asks, denied, wants_http): (&Asks<'_>, &[&HostPattern], bool),
@@ -202,7 +201,6 @@ impl<'a> Context<'a> {
             | crate::grant::PortSet::SchemeDefault
             | crate::grant::PortSet::Ranges(_) => String::new(),
         };
-        let _ = spec;
         reach.entries.push(Entry {
             verb: Verb::ReachHosts,
             capability: class(asks, &HTTP).to_owned(),
@@ -485,7 +483,6 @@ impl<'a> Context<'a> {
 
     fn folders(
         &self,
-        index: usize,
         spec: &ComponentSpec,
         asks: &Asks<'_>,
         reach: &mut ComponentReach,
@@ -570,7 +567,6 @@ impl<'a> Context<'a> {
         reach.entries.extend(entries);
         let needs = asks.set.is_some_and(files_counted);
         if needs && !usable && spec.mounts.is_empty() {
-            let _ = index;
             for import in asks.imports(&["fs.read", "fs.write", "fs.list"]) {
                 reach.missing.push(GrantNote {
                     kind: "folders",
@@ -682,6 +678,15 @@ impl<'a> Context<'a> {
                 unbounded: false,
                 any_host: false,
             };
+            if verb == Verb::RunOtherCode && self.target == Target::Ambit {
+                reach.missing.push(GrantNote {
+                    kind: "interfaces",
+                    subject: capability.name.clone(),
+                    reason: "code from outside is never linked".to_owned(),
+                    place: spec.place.clone(),
+                });
+                continue;
+            }
             if verb == Verb::RunOtherCode {
                 let note = "whoever provides it decides what it does with everything it is given";
                 let subject = format!("`{}`", capability.name);
@@ -833,7 +838,6 @@ impl<'a> Context<'a> {
     /// What the outside can ask of the component.
     fn exports(
         &self,
-        spec: &ComponentSpec,
         analysis: Option<super::Analysis<'_>>,
         reach: &mut ComponentReach,
     ) {
@@ -849,7 +853,6 @@ impl<'a> Context<'a> {
             unbounded: false,
             any_host: false,
         };
-        let _ = spec;
         let Some(analysis) = analysis else {
             for service in &self.workload.host_interfaces {
                 for interface in &service.interfaces {
@@ -888,6 +891,8 @@ impl<'a> Context<'a> {
                         place: service.place.clone(),
                     }),
                 ),
+                // Our executor serves what is asked for, and nothing else.
+                None if self.target == Target::Ambit => continue,
                 None => (name.unversioned(), Via::TargetDefault, None),
             };
             reach.entries.push(entry(class, subject, via, grant, vec![export.name.clone()]));
