@@ -9,7 +9,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 /// Tells what a WebAssembly component can reach, decides whether that is allowed, and explains both
 #[derive(Debug, Parser)]
 #[command(name = "ambit", version, max_term_width = 100, propagate_version = true)]
-#[command(after_help = "Exit codes: 0 allowed or done, 1 denied, 2 no decision, 3 warnings under --fail-on-warn\n\nStart with: ambit reach workload.yaml")]
+#[command(
+    after_help = "Exit codes: 0 allowed or done, 1 denied, 2 no decision, 3 warnings under --fail-on-warn\n\nStart with: ambit reach workload.yaml"
+)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) global: Global,
@@ -170,9 +172,22 @@ pub(crate) enum By {
     Secret,
 }
 
+impl By {
+    /// The word that chooses it.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Host => "host",
+            Self::Folder => "folder",
+            Self::Secret => "secret",
+        }
+    }
+}
+
 /// `ambit check`.
 #[derive(Args, Debug)]
-#[command(after_help = "Example: ambit check workload.yaml --component web=build/web.wasm --profile strict")]
+#[command(
+    after_help = "Example: ambit check workload.yaml --component web=build/web.wasm --profile strict"
+)]
 pub(crate) struct Check {
     #[command(flatten)]
     pub(crate) inputs: Inputs,
@@ -188,6 +203,9 @@ pub(crate) struct Check {
     /// Exit with 3 if something warns and nothing denies
     #[arg(long)]
     pub(crate) fail_on_warn: bool,
+    /// Print what each component can reach before the decision (human output)
+    #[arg(long)]
+    pub(crate) reach: bool,
     /// Print the merged configuration with the origin of each value, and stop
     #[arg(long)]
     pub(crate) show_config: bool,

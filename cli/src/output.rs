@@ -62,11 +62,9 @@ impl Output {
         let mut out = std::io::stdout().lock();
         let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
         match written {
-            Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::new(
-                "output-failed",
-                format!("standard output: {error}"),
-                None,
-            )),
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+                Err(Failure::new("output-failed", format!("standard output: {error}"), None))
+            }
             Ok(()) | Err(_) => Ok(()),
         }
     }

@@ -19,16 +19,20 @@ use crate::output::Failure;
 pub(crate) fn read_file(path: &Path, limit: usize) -> Result<Vec<u8>, Failure> {
     let shown = path.display();
     let metadata = std::fs::metadata(path).map_err(|error| {
-        let (code, help) = match error.kind() {
-            std::io::ErrorKind::NotFound => ("file-not-found", "check the path"),
-            std::io::ErrorKind::PermissionDenied => ("file-unreadable", "check its permissions"),
-            _ => ("file-unreadable", "check the path and its permissions"),
+        let (code, help) = if error.kind() == std::io::ErrorKind::NotFound {
+            ("file-not-found", "check the path")
+        } else {
+            ("file-unreadable", "check the path and its permissions")
         };
         Failure::new(code, format!("{shown}: {}", plain(&error)), Some(help.to_owned()))
     })?;
     if metadata.is_dir() {
         let help = "name a file in it, or `layout:DIR` for an OCI image layout".to_owned();
-        return Err(Failure::new("file-is-directory", format!("{shown} is a directory"), Some(help)));
+        return Err(Failure::new(
+            "file-is-directory",
+            format!("{shown} is a directory"),
+            Some(help),
+        ));
     }
     if !metadata.is_file() {
         let help = "give a regular file, or `-` for standard input".to_owned();
@@ -92,7 +96,10 @@ fn read_all(from: impl std::io::Read, name: &str, limit: usize) -> Result<Vec<u8
         return Err(Failure::new(
             "file-too-large",
             format!("{name} is larger than the limit of {limit} bytes"),
-            Some("nothing of this kind is that large; `limits` in `ambit.yaml` raises some limits".to_owned()),
+            Some(
+                "nothing of this kind is that large; `limits` in `ambit.yaml` raises some limits"
+                    .to_owned(),
+            ),
         ));
     }
     Ok(bytes)

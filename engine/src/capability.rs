@@ -180,8 +180,7 @@ impl<'c> Found<'c> {
                 }
                 Match::Unknown => (None, false, catalogue.near_miss(&short)),
             },
-            (Sort::Type, _) => (None, true, None),
-            (Sort::Module | Sort::Component, _) => (None, true, None),
+            (Sort::Type | Sort::Module | Sort::Component, _) => (None, true, None),
             (Sort::Instance | Sort::Func | Sort::Value, _) => {
                 (None, false, catalogue.near_miss(&short))
             }

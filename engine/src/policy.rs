@@ -103,7 +103,7 @@ pub type Parameters = BTreeMap<String, BTreeMap<String, serde_json::Value>>;
 /// Bounds on evaluation.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct PolicyLimits {
-    /// Time for all rules over one input. Default 200 ms.
+    /// Time for the rules of one head (`deny`, `warn`, …) of one pack. Default 200 ms.
     pub max_time: Duration,
     /// Findings over all rules. Default 4 096.
     pub max_findings: usize,

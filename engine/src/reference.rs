@@ -226,6 +226,11 @@ fn repository(name: &str) -> Result<Repository, ReferenceError> {
     } else {
         path
     };
+    // The filled-in form counts, so that a repository prints as something that can be read.
+    let found = registry.len().saturating_add(path.len()).saturating_add(1);
+    if found > MAX_NAME {
+        return Err(ReferenceError::TooLong { found, limit: MAX_NAME });
+    }
     Ok(Repository { registry, path })
 }
 
@@ -430,6 +435,14 @@ mod tests {
         }
         let long = "a".repeat(256);
         assert!(parse(&long).is_err());
+    }
+
+    #[test]
+    fn length_counts_with_docker_hubs_own_parts_filled_in() {
+        let hub = "docker.io/library/".len();
+        assert!(parse(&"a".repeat(MAX_NAME - hub)).is_ok());
+        assert!(parse(&"a".repeat(MAX_NAME - hub + 1)).is_err());
+        assert!(parse(&format!("h.io/{}", "a".repeat(MAX_NAME - 5))).is_ok());
     }
 
     #[test]

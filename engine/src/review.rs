@@ -223,11 +223,8 @@ impl Collector<'_, '_> {
     /// Lints of the document that no rule covers are findings of their own.
     fn lints(&mut self, problems: &[crate::workload::Problem]) {
         let covered = |code: &str| {
-            let by_rule = code == "loopback-pair"
-                || code.starts_with("host-")
-                    && !code.starts_with("host-interface")
-                    && code != "host-crd-refuses";
-            by_rule && self.used.contains("wasmcloud")
+            matches!(code, "loopback-pair" | "host-cleartext-secret" | "host-default-port")
+                && self.used.contains("wasmcloud")
         };
         let lints: Vec<Finding> = problems
             .iter()
@@ -236,7 +233,7 @@ impl Collector<'_, '_> {
                 code: problem.code.to_owned(),
                 rule: format!("document/{}", problem.code),
                 severity: problem.severity.to_owned(),
-                action: self.action(&format!("document/{}", problem.code), Some(Action::Warn)),
+                action: self.action(&format!("document/{}", problem.code), Action::Warn),
                 subject: if problem.component.is_empty() {
                     self.subject.workload.name.clone()
                 } else {
@@ -266,7 +263,8 @@ impl Collector<'_, '_> {
         rules.sort_by(|a, b| a.id.cmp(&b.id));
         for component in &input.workload.components {
             for rule in &rules {
-                let action = self.action(&rule.full(), Some(self.pack_action(rule)));
+                let action =
+                    self.action(&rule.full(), self.pack_action(rule).unwrap_or(Action::Deny));
                 if action == Action::Off {
                     continue;
                 }
@@ -345,8 +343,8 @@ impl Collector<'_, '_> {
 
     fn add(&mut self, raw: RawFinding) {
         let full = format!("{}/{}", raw.pack, raw.rule);
-        let own = self.rules.get(&full).map(|rule| self.pack_action(rule));
-        let action = self.action(&full, own.or(Some(raw.head)));
+        let own = self.rules.get(&full).and_then(|rule| self.pack_action(rule));
+        let action = self.action(&full, own.unwrap_or(raw.head));
         if action == Action::Off {
             return;
         }
@@ -367,18 +365,17 @@ impl Collector<'_, '_> {
     }
 
     /// Returns the action that a rule's own pack gives it under the profile.
-    fn pack_action(&self, rule: &RuleInfo) -> Action {
+    fn pack_action(&self, rule: &RuleInfo) -> Option<Action> {
         self.terms
             .policies
             .packs()
             .iter()
             .find(|pack| pack.name() == rule.pack)
             .and_then(|pack| pack.action(&rule.id, self.terms.profile))
-            .unwrap_or(Action::Deny)
     }
 
     /// Returns the action of a rule: what the configuration says most exactly, else `own`.
-    fn action(&self, rule: &str, own: Option<Action>) -> Action {
+    fn action(&self, rule: &str, own: Action) -> Action {
         let namespace = &self.subject.workload.namespace;
         let pack = rule.split('/').next().unwrap_or(rule);
         let weight = |entry: &Enforcement| {
@@ -397,9 +394,7 @@ impl Collector<'_, '_> {
         configured
             .filter_map(|entry| Some((weight(entry)?, entry.action)))
             .max_by_key(|(weight, _)| *weight)
-            .map(|(_, action)| action)
-            .or(own)
-            .unwrap_or(Action::Deny)
+            .map_or(own, |(_, action)| action)
     }
 
     fn is_configured(&self, rule: &RuleInfo) -> bool {

@@ -1,4 +1,9 @@
 //! Binaries in, capabilities out: the samples, the tricky ones, and those that must be refused.
+#![expect(
+    clippy::expect_used,
+    clippy::disallowed_methods,
+    reason = "helpers of tests read files and may fail loudly"
+)]
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,9 @@
 //! The shipped packs: their own tests, their coverage in the binary, and the hazards of Rego.
+#![expect(
+    clippy::expect_used,
+    clippy::disallowed_methods,
+    reason = "helpers of tests read files and may fail loudly"
+)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

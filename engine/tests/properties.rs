@@ -1,4 +1,9 @@
 //! What holds whatever the input is.
+#![expect(
+    clippy::expect_used,
+    clippy::disallowed_methods,
+    reason = "helpers of tests read files and may fail loudly"
+)]
 
 use std::sync::LazyLock;
 
@@ -74,7 +79,8 @@ fn document(hosts: &[String], folder: Option<&str>) -> String {
 }
 
 fn read(text: &str, target: Target) -> Workload {
-    let read = workload::read(text.as_bytes(), Format::Yaml, Some(target), &DocumentLimits::default());
+    let read =
+        workload::read(text.as_bytes(), Format::Yaml, Some(target), &DocumentLimits::default());
     read.expect("a workload").workloads.remove(0)
 }
 

@@ -1,5 +1,10 @@
 //! The engine has no input and output of its own, and nothing that has comes along with it.
-#![expect(clippy::disallowed_methods, clippy::disallowed_types, reason = "the test looks at files and asks cargo")]
+#![expect(
+    clippy::expect_used,
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "the test looks at files and asks cargo"
+)]
 
 use std::path::Path;
 use std::process::Command;
@@ -26,8 +31,20 @@ fn engine_has_no_input_and_output() {
     sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut found);
     assert!(found.len() > 40);
     let forbidden = [
-        "std::fs", "std::env", "std::io", "std::process", "TcpStream", "TcpListener", "UdpSocket",
-        "SystemTime", "Instant::now", "println!", "eprintln!", "tokio", "reqwest", "rand::",
+        "std::fs",
+        "std::env",
+        "std::io",
+        "std::process",
+        "TcpStream",
+        "TcpListener",
+        "UdpSocket",
+        "SystemTime",
+        "Instant::now",
+        "println!",
+        "eprintln!",
+        "tokio",
+        "reqwest",
+        "rand::",
     ];
     for (path, text) in &found {
         for word in forbidden {
@@ -41,7 +58,10 @@ fn engine_has_no_input_and_output() {
         .filter(|(_, text)| text.contains("std::thread"))
         .map(|(path, _)| path.as_str())
         .collect();
-    assert!(matches!(threads.as_slice(), [one] if one.ends_with("policy/evaluate.rs")), "{threads:?}");
+    assert!(
+        matches!(threads.as_slice(), [one] if one.ends_with("policy/evaluate.rs")),
+        "{threads:?}"
+    );
 }
 
 #[test]
@@ -54,7 +74,17 @@ fn engine_brings_no_runtime_client_or_jit() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let tree = String::from_utf8_lossy(&output.stdout);
     assert!(tree.contains("wasmparser"));
-    for name in ["tokio", "async-std", "hyper", "reqwest", "ureq", "wasmtime", "cranelift", "rustls", "openssl"] {
+    for name in [
+        "tokio",
+        "async-std",
+        "hyper",
+        "reqwest",
+        "ureq",
+        "wasmtime",
+        "cranelift",
+        "rustls",
+        "openssl",
+    ] {
         let hit = tree.lines().find(|line| line.starts_with(name));
         assert_eq!(hit, None, "{name} is in the tree");
     }

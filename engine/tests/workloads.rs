@@ -1,4 +1,10 @@
 //! Workload documents in, reach and decisions out; a folder a case, and the documents of the wild.
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "helpers of tests read files and may fail loudly"
+)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -129,7 +135,8 @@ fn every_case_gets_its_verdict_and_its_cousin_the_other() {
     let mut wrong = Vec::new();
     for folder in folders {
         let text = std::fs::read(folder.join("case.yaml")).expect("case.yaml");
-        let case = document::parse(&text, Format::Yaml, &DocumentLimits::default()).expect("a case");
+        let case =
+            document::parse(&text, Format::Yaml, &DocumentLimits::default()).expect("a case");
         let case = case[0].root();
         let mut config_text = String::new();
         for key in ["parameters", "enforcement"] {

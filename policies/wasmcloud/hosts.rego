@@ -77,7 +77,7 @@ deny contains finding if {
 		"msg": sprintf("`%s` allows plain HTTP, and `%s` holds a secret", [grant.raw, component.name]),
 		"subject": component.name,
 		"path": grant.path,
-		"help": sprintf("write `https://%s` in place of `%s`", [grant.host, grant.raw]),
+		"help": sprintf("write `https://%s` in place of `%s`", [after_scheme(grant), grant.raw]),
 	}
 }
 
@@ -107,6 +107,12 @@ may_connect(component) if "net.tcp.connect" in component.capabilities.declared
 scheme_of(grant) := "http://" if startswith(grant.raw, "http://")
 
 scheme_of(grant) := "https://" if not startswith(grant.raw, "http://")
+
+# The entry without its scheme. A port stays, since without one every port is meant; a default one
+# goes, as `default-port` asks.
+after_scheme(grant) := trim_prefix(grant.raw, "http://") if not "host-default-port" in grant.lints
+
+after_scheme(grant) := grant.host if "host-default-port" in grant.lints
 
 subject_of(problem, workload_name) := problem.component if problem.component != ""
 

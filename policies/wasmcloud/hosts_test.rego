@@ -100,6 +100,25 @@ test_secret_over_plain_http_is_denied if {
 	finding.help == "write `https://api.example.com` in place of `api.example.com`"
 }
 
+test_help_about_a_secret_over_plain_http_keeps_the_port if {
+	every raw in ["api.example.com:8443", "http://api.example.com:8443"] {
+		found := data.ambit.wasmcloud.deny with input as granting({"raw": raw, "lints": ["host-cleartext-secret"]})
+		some finding in found
+		startswith(finding.help, "write `https://api.example.com:8443` in place of ")
+	}
+}
+
+test_help_about_a_secret_over_plain_http_drops_a_default_port if {
+	found := data.ambit.wasmcloud.deny with input as granting({
+		"raw": "http://api.example.com:80",
+		"lints": ["host-default-port", "host-cleartext-secret"],
+	})
+	codes(found) == {"default-port", "cleartext-secret"}
+	some finding in found
+	finding.code == "cleartext-secret"
+	startswith(finding.help, "write `https://api.example.com` in place of ")
+}
+
 test_host_without_lints_is_allowed if {
 	found := data.ambit.wasmcloud.deny with input as granting({"raw": "api.example.com", "lints": []})
 	found == set()

@@ -8,11 +8,12 @@ use ambit_engine::review::{Mode, Review, Subject, Terms, review};
 use ambit_engine::workload::Target;
 
 use crate::args::{Check, Format, Global};
+use crate::commands::reach;
 use crate::configuration::Configuration;
 use crate::exit::Exit;
 use crate::output::{Failure, Output};
 use crate::render::style::Style;
-use crate::render::{github, human, junit, markdown, sarif};
+use crate::render::{github, human, junit, markdown, reach as render_reach, sarif};
 use crate::source::load;
 
 /// Decides.
@@ -44,8 +45,7 @@ pub(crate) fn run(command: &Check, global: &Global, output: &Output) -> Result<E
         .iter()
         .map(|loaded| {
             let bytes = loaded.bytes();
-            let subject =
-                Subject { workload: &loaded.workload, bytes: &bytes, file: &loaded.file };
+            let subject = Subject { workload: &loaded.workload, bytes: &bytes, file: &loaded.file };
             review(subject, &terms)
         })
         .collect();
@@ -72,6 +72,12 @@ pub(crate) fn run(command: &Check, global: &Global, output: &Output) -> Result<E
             let colored = output.colored();
             let style = Style::new(colored);
             let mut text = String::new();
+            if command.reach {
+                let reaches: Vec<_> = reviews.iter().map(|review| review.reach.clone()).collect();
+                let document = reach::document(&inputs, &reaches, &configuration);
+                text.push_str(&render_reach::human(&document, style));
+                text.push('\n');
+            }
             for (loaded, (_, decision)) in inputs.workloads.iter().zip(&decisions) {
                 text.push_str(&human::subject(loaded, decision, &inputs, style, colored));
             }
@@ -169,7 +175,10 @@ fn show(
     }
     for (pack, values) in &config.parameters {
         for (name, value) in values {
-            line(format!("parameters: {{{pack}: {{{name}: {value}}}}}"), origin("parameters", false));
+            line(
+                format!("parameters: {{{pack}: {{{name}: {value}}}}}"),
+                origin("parameters", false),
+            );
         }
     }
     line(format!("catalogue: [{}]", config.catalogue.join(", ")), origin("catalogue", false));

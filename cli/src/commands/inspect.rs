@@ -25,7 +25,10 @@ pub(crate) fn run(command: &Inspect, global: &Global, output: &Output) -> Result
     };
     let name = match ImageSource::parse(&command.source) {
         ImageSource::File(path) => path,
-        _ => command.source.clone(),
+        ImageSource::Oci(_)
+        | ImageSource::Layout { .. }
+        | ImageSource::Artifact(_)
+        | ImageSource::Invalid(_) => command.source.clone(),
     };
     let loaded =
         analyse(&name, &bytes, (&configuration.limits, options), &configuration.catalogue)?;

@@ -47,9 +47,8 @@ fn json(policies: &PolicySet) -> serde_json::Value {
                 .rules()
                 .into_iter()
                 .map(|rule| {
-                    let action = |profile| {
-                        pack.action(&rule.id, profile).unwrap_or(Action::Deny).as_str()
-                    };
+                    let action =
+                        |profile| pack.action(&rule.id, profile).unwrap_or(Action::Deny).as_str();
                     serde_json::json!({
                         "rule": rule.full(),
                         "code": rule.code(),
@@ -90,7 +89,9 @@ fn human(policies: &PolicySet, style: Style) -> String {
             text.push_str(&format!("  {}\n", pack.description().trim()));
         }
         let mut rows = vec![
-            ["rule", "severity", "baseline", "strict", "what it demands"].map(str::to_owned).to_vec(),
+            ["rule", "severity", "baseline", "strict", "what it demands"]
+                .map(str::to_owned)
+                .to_vec(),
         ];
         for rule in pack.rules() {
             let action =

@@ -1,7 +1,7 @@
 //! `ambit reach`.
 
 use ambit_engine::reach::{Reach, differences};
-use ambit_engine::report::{self, ReachSource};
+use ambit_engine::report::{self, ReachDocument, ReachSource};
 use ambit_engine::workload::Target;
 
 use crate::args::{Format, Global, Reach as ReachArguments};
@@ -10,7 +10,7 @@ use crate::exit::Exit;
 use crate::output::{Failure, Output};
 use crate::render::reach;
 use crate::render::style::Style;
-use crate::source::{LoadedWorkload, load};
+use crate::source::{Inputs, LoadedWorkload, load};
 
 /// Shows what each component of the workloads can reach.
 pub(crate) fn run(
@@ -18,26 +18,17 @@ pub(crate) fn run(
     global: &Global,
     output: &Output,
 ) -> Result<Exit, Failure> {
-    output.only(&[Format::Human, Format::Json, Format::Markdown])?;
+    if command.by.is_some() {
+        output.only(&[Format::Human, Format::Json])?;
+    } else {
+        output.only(&[Format::Human, Format::Json, Format::Markdown])?;
+    }
     let configuration = Configuration::read(global)?;
     let target = command.inputs.target.map(Target::from).or(configuration.config.target);
     let files = &command.inputs.files;
     let known = (&configuration.limits, &configuration.catalogue);
     let inputs = load(files, &command.inputs.component, target, known)?;
-    let reaches: Vec<Reach> = inputs
-        .workloads
-        .iter()
-        .map(|loaded| {
-            let target = target.unwrap_or(loaded.workload.engine);
-            Reach::of(&loaded.workload, &loaded.bytes(), target, &configuration.catalogue)
-        })
-        .collect();
-    let strict: Vec<Vec<String>> = inputs
-        .workloads
-        .iter()
-        .zip(&reaches)
-        .map(|(loaded, theirs)| under_ambit(loaded, theirs, &configuration))
-        .collect();
+    let reaches = reaches(&inputs, target, &configuration);
     for unread in &inputs.unread {
         output.failure(&unread.failure);
     }
@@ -49,39 +40,67 @@ pub(crate) fn run(
             .map(|(loaded, reach)| (loaded.file.as_str(), loaded.workload.name.clone(), reach))
             .collect();
         let rows = reach::inverse(&sources, by);
-        match output.format {
-            Format::Json => output.json(&serde_json::json!({
+        if output.format == Format::Json {
+            output.json(&serde_json::json!({
                 "schema": "ambit.reach-by/v1",
-                "by": format!("{by:?}").to_lowercase(),
+                "by": by.as_str(),
                 "rows": rows,
-            }))?,
-            _ => output.answer(&reach::inverse_human(&rows, Style::new(output.colored())))?,
+            }))?;
+        } else {
+            output.answer(&reach::inverse_human(&rows, Style::new(output.colored())))?;
         }
     } else {
-        let digests: Vec<Vec<Option<String>>> =
-            inputs.workloads.iter().map(LoadedWorkload::digests).collect();
-        let sources: Vec<ReachSource<'_>> = inputs
-            .workloads
-            .iter()
-            .zip(&reaches)
-            .zip(digests.iter().zip(&strict))
-            .map(|((loaded, reach), (digests, under_ambit))| ReachSource {
-                file: &loaded.file,
-                workload: &loaded.workload,
-                reach,
-                digests,
-                under_ambit,
-            })
-            .collect();
-        let document = report::reach(&sources, &inputs.skipped);
-        match output.format {
-            Format::Json => output.json(&document)?,
-            Format::Markdown => output.answer(&reach::markdown(&document))?,
-            _ if document.workloads.is_empty() => {}
-            _ => output.answer(&reach::human(&document, Style::new(output.colored())))?,
+        let document = document(&inputs, &reaches, &configuration);
+        if output.format == Format::Json {
+            output.json(&document)?;
+        } else if output.format == Format::Markdown {
+            output.answer(&reach::markdown(&document))?;
+        } else if !document.workloads.is_empty() {
+            output.answer(&reach::human(&document, Style::new(output.colored())))?;
         }
     }
     Ok(if inputs.unread.is_empty() { Exit::Done } else { Exit::NoDecision })
+}
+
+/// Computes what each workload can reach.
+pub(crate) fn reaches(
+    inputs: &Inputs,
+    target: Option<Target>,
+    configuration: &Configuration,
+) -> Vec<Reach> {
+    let of = |loaded: &LoadedWorkload| {
+        let target = target.unwrap_or(loaded.workload.engine);
+        Reach::of(&loaded.workload, &loaded.bytes(), target, &configuration.catalogue)
+    };
+    inputs.workloads.iter().map(of).collect()
+}
+
+/// Builds the document of all workloads.
+pub(crate) fn document(
+    inputs: &Inputs,
+    reaches: &[Reach],
+    configuration: &Configuration,
+) -> ReachDocument {
+    let details: Vec<(Vec<Option<String>>, Vec<String>)> = inputs
+        .workloads
+        .iter()
+        .zip(reaches)
+        .map(|(loaded, theirs)| (loaded.digests(), under_ambit(loaded, theirs, configuration)))
+        .collect();
+    let sources: Vec<ReachSource<'_>> = inputs
+        .workloads
+        .iter()
+        .zip(reaches)
+        .zip(&details)
+        .map(|((loaded, reach), (digests, under_ambit))| ReachSource {
+            file: &loaded.file,
+            workload: &loaded.workload,
+            reach,
+            digests,
+            under_ambit,
+        })
+        .collect();
+    report::reach(&sources, &inputs.skipped)
 }
 
 /// What would differ if our executor ran the workload.
@@ -94,7 +113,6 @@ fn under_ambit(
         return Vec::new();
     }
     let bytes = loaded.bytes();
-    let ours =
-        Reach::of(&loaded.under_ambit, &bytes, Target::Ambit, &configuration.catalogue);
+    let ours = Reach::of(&loaded.under_ambit, &bytes, Target::Ambit, &configuration.catalogue);
     differences(theirs, &ours)
 }

@@ -73,7 +73,10 @@ pub(crate) fn subject(
     }
     for (name, group) in unjudged(decision) {
         let rules: Vec<&str> = group.iter().map(|finding| finding.code.as_str()).collect();
-        let message = format!("no evidence was looked for, so `{name}` is not judged for {}", rules.join(", "));
+        let message = format!(
+            "no evidence was looked for, so `{name}` is not judged for {}",
+            rules.join(", ")
+        );
         let first = group.first().map(|finding| finding.place.span);
         text.push_str(&render(
             &Message {

@@ -53,7 +53,11 @@ pub(crate) fn human(document: &InspectDocument, catalogue: &Catalogue, style: St
         }
     }
     text.push_str(&hints(document, style));
-    let code = if document.analysis.code == "checked" { "validated" } else { "not validated (`--check-code` does)" };
+    let code = if document.analysis.code == "checked" {
+        "validated"
+    } else {
+        "not validated (`--check-code` does)"
+    };
     text.push_str(&format!(
         "\n{}\n  reachable functions were not computed by this version; function bodies were {code}\n",
         style.bold("analysis")
@@ -78,7 +82,10 @@ fn capabilities(document: &InspectDocument, catalogue: &Catalogue, style: Style)
         let linked = document.capabilities.linked.contains(id);
         let depth = if linked { "linked" } else { "declared only" };
         let title = class.map_or(String::new(), |class| format!("can {}", class.title));
-        rows.push((class.map(|c| c.risk), vec![safe(id), risk.to_owned(), depth.to_owned(), title]));
+        rows.push((
+            class.map(|c| c.risk),
+            vec![safe(id), risk.to_owned(), depth.to_owned(), title],
+        ));
     }
     rows.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     let rows: Vec<Vec<String>> = rows.into_iter().map(|(_, row)| row).collect();
@@ -150,7 +157,11 @@ fn imports(document: &InspectDocument, style: Style) -> String {
 
 fn summary(functions: &[FunctionView]) -> String {
     let linked = functions.iter().filter(|function| function.linked).count();
-    if functions.is_empty() { "types only".to_owned() } else { format!("{linked}/{} linked", functions.len()) }
+    if functions.is_empty() {
+        "types only".to_owned()
+    } else {
+        format!("{linked}/{} linked", functions.len())
+    }
 }
 
 fn hints(document: &InspectDocument, style: Style) -> String {

@@ -5,7 +5,8 @@ use ambit_engine::report::{DecisionDocument, SubjectView};
 
 /// Renders the report.
 pub(crate) fn render(document: &DecisionDocument) -> String {
-    let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"ambit\">\n");
+    let mut text =
+        String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"ambit\">\n");
     for subject in &document.subjects {
         text.push_str(&suite(subject));
     }

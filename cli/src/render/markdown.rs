@@ -39,11 +39,18 @@ fn one(subject: &SubjectView) -> String {
         }
         text.push_str("| | finding | where | what to do |\n| --- | --- | --- | --- |\n");
         for finding in &subject.findings {
-            let place = finding
-                .location
-                .as_ref()
-                .map(|at| if at.line > 0 { format!("{}:{}", at.file, at.line) } else { at.file.clone() })
-                .unwrap_or_default();
+            let place =
+                finding
+                    .location
+                    .as_ref()
+                    .map(|at| {
+                        if at.line > 0 {
+                            format!("{}:{}", at.file, at.line)
+                        } else {
+                            at.file.clone()
+                        }
+                    })
+                    .unwrap_or_default();
             text.push_str(&format!(
                 "| {} | {} (`{}`) | {} | {} |\n",
                 finding.action,

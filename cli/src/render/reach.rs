@@ -53,11 +53,16 @@ fn one(workload: &WorkloadView, style: Style) -> String {
             None => String::new(),
             Some(reason) => format!("  upper bounds from the grants alone: {}", safe(reason)),
         };
-        text.push_str(&format!("\n  {}{}\n", style.bold(&safe(&component.name)), style.dim(&bytes)));
+        text.push_str(&format!(
+            "\n  {}{}\n",
+            style.bold(&safe(&component.name)),
+            style.dim(&bytes)
+        ));
         let mut rows = Vec::new();
         for entry in &component.reach {
+            // The heading names the file.
             let line = match &entry.grant {
-                Some(grant) => format!("{}:{}", grant.file, grant.line),
+                Some(grant) => format!("line {}", grant.line),
                 None => entry.via.clone(),
             };
             let via = match entry.via.as_str() {

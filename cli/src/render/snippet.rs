@@ -86,12 +86,10 @@ pub(crate) fn failure(
     help: Option<String>,
 ) -> String {
     let line = usize::try_from(position.line()).unwrap_or(usize::MAX);
-    let before: usize =
-        text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
+    let before: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
     let column = usize::try_from(position.column()).unwrap_or(usize::MAX).saturating_sub(1);
-    let offset: usize = text
-        .get(before..)
-        .map_or(0, |rest| rest.chars().take(column).map(char::len_utf8).sum());
+    let offset: usize =
+        text.get(before..).map_or(0, |rest| rest.chars().take(column).map(char::len_utf8).sum());
     let start = before.saturating_add(offset).min(text.len());
     let end = text
         .get(start..)
@@ -109,8 +107,7 @@ pub(crate) fn failure(
     let Some(window) = text.get(window_start..window_end) else {
         return format!("error[{code}]: {}\n", safe(message));
     };
-    let clean: String =
-        window.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let clean: String = window.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let same_length = clean.len() == window.len();
     let (a, b) = if same_length {
         (start.saturating_sub(window_start), end.saturating_sub(window_start))

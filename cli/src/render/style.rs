@@ -38,9 +38,7 @@ impl Style {
 
 /// Replaces control characters, so that a name from a file can't steer a terminal.
 pub(crate) fn safe(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c })
-        .collect()
+    text.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect()
 }
 
 /// Lays rows out in columns, each as wide as its widest cell; the last is not padded.

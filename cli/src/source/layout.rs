@@ -17,8 +17,10 @@ const MAX_MANIFEST: usize = 4 << 20;
 const WASM_LAYER: &str = "application/wasm";
 
 /// Layers of older tools.
-const OLD_LAYERS: [&str; 2] =
-    ["application/vnd.wasm.content.layer.v1+wasm", "application/vnd.bytecodealliance.wasm.component.layer.v0+wasm"];
+const OLD_LAYERS: [&str; 2] = [
+    "application/vnd.wasm.content.layer.v1+wasm",
+    "application/vnd.bytecodealliance.wasm.component.layer.v0+wasm",
+];
 
 #[derive(Debug, Deserialize)]
 struct Index {
@@ -63,16 +65,25 @@ pub(super) fn component(dir: &Path, tag: Option<&str>, limit: usize) -> Result<V
         .iter()
         .filter(|manifest| {
             tag.is_none_or(|tag| {
-                manifest.annotations.get("org.opencontainers.image.ref.name").is_some_and(|n| n == tag)
+                manifest
+                    .annotations
+                    .get("org.opencontainers.image.ref.name")
+                    .is_some_and(|n| n == tag)
             })
         })
         .collect();
     let manifest = match (named.as_slice(), tag) {
         ([one], _) => *one,
         ([], Some(tag)) => {
-            return Err(failure(dir, format!("no manifest is tagged `{tag}`"), "check the tag in `index.json`"));
+            return Err(failure(
+                dir,
+                format!("no manifest is tagged `{tag}`"),
+                "check the tag in `index.json`",
+            ));
         }
-        ([], None) => return Err(failure(dir, "the index names no manifest", "push a component into it")),
+        ([], None) => {
+            return Err(failure(dir, "the index names no manifest", "push a component into it"));
+        }
         (_, _) => {
             return Err(failure(
                 dir,
@@ -86,7 +97,11 @@ pub(super) fn component(dir: &Path, tag: Option<&str>, limit: usize) -> Result<V
         [] => manifest,
         [one] => parse(dir, &blob(dir, one, MAX_MANIFEST)?)?,
         _ => {
-            return Err(failure(dir, "an index in the index holds several manifests", "keep the one for wasm"));
+            return Err(failure(
+                dir,
+                "an index in the index holds several manifests",
+                "keep the one for wasm",
+            ));
         }
     };
     let layers: Vec<&Descriptor> = manifest
@@ -129,7 +144,10 @@ fn blob(dir: &Path, descriptor: &Descriptor, limit: usize) -> Result<Vec<u8>, Fa
     if u64::try_from(bytes.len()).ok() != Some(descriptor.size) || found != digest {
         return Err(Failure::new(
             "layout-digest-mismatch",
-            format!("{}: the bytes have digest {found}, not the one that names them", path.display()),
+            format!(
+                "{}: the bytes have digest {found}, not the one that names them",
+                path.display()
+            ),
             Some("the layout was changed or damaged; write it again".to_owned()),
         ));
     }

@@ -11,7 +11,9 @@ use ambit_engine::limits::Limits;
 use ambit_engine::reach::{Analysis, Bytes};
 use ambit_engine::reference::ImageSource;
 use ambit_engine::report::ErrorView;
-use ambit_engine::workload::{self, ComponentSpec, Place, Skipped, Target, Workload, WorkloadError};
+use ambit_engine::workload::{
+    self, ComponentSpec, Place, Skipped, Target, Workload, WorkloadError,
+};
 
 use super::{layout, read_file, read_stdin};
 use crate::output::Failure;
@@ -82,9 +84,8 @@ pub(crate) fn analyse(
     (limits, options): (&Limits, ReadOptions),
     catalogue: &Catalogue,
 ) -> Result<Loaded, Failure> {
-    let component = Component::read_with(bytes, limits, options).map_err(|error| {
-        Failure::new(error.code(), format!("{name}: {error}"), error.help())
-    })?;
+    let component = Component::read_with(bytes, limits, options)
+        .map_err(|error| Failure::new(error.code(), format!("{name}: {error}"), error.help()))?;
     let capabilities = CapabilitySet::of(&component, catalogue);
     Ok(Loaded { component, capabilities })
 }
@@ -106,12 +107,14 @@ pub(crate) fn load(
     (limits, catalogue): (&Limits, &Catalogue),
 ) -> Result<Inputs, Failure> {
     if files.is_empty() {
-        let help = "name a workload document or a component: `ambit check workload.yaml`".to_owned();
+        let help =
+            "name a workload document or a component: `ambit check workload.yaml`".to_owned();
         return Err(Failure::new("usage-no-file", "no FILE is named", Some(help)));
     }
     let mut replaced = BTreeMap::new();
     for pair in components {
-        let Some((name, path)) = pair.split_once('=').filter(|(n, p)| !n.is_empty() && !p.is_empty())
+        let Some((name, path)) =
+            pair.split_once('=').filter(|(n, p)| !n.is_empty() && !p.is_empty())
         else {
             let help = "write `--component web=build/web.wasm`".to_owned();
             let message = format!("`--component {pair}` is not NAME=PATH");
@@ -130,7 +133,8 @@ pub(crate) fn load(
         if file == "-" && std::mem::replace(&mut stdin_taken, true) {
             return Err(Failure::new("usage-stdin", "standard input is named twice", None));
         }
-        if let Err((failure, place)) = loader.file(file, &mut inputs) {
+        if let Err(error) = loader.file(file, &mut inputs) {
+            let (failure, place) = *error;
             let help = failure.help.clone().unwrap_or_default();
             let view = ErrorView::of_input(&failure.code, file, &failure.message, &help, &place);
             inputs.unread.push(UnreadInput { view, failure });
@@ -146,18 +150,19 @@ pub(crate) fn load(
     Ok(inputs)
 }
 
-type FileError = (Failure, Place);
+type FileError = Box<(Failure, Place)>;
 
 fn at_start(failure: Failure) -> FileError {
-    (failure, Place::default())
+    Box::new((failure, Place::default()))
 }
 
 impl Loader<'_> {
     fn file(&mut self, file: &str, inputs: &mut Inputs) -> Result<(), FileError> {
         if let source @ ImageSource::Layout { .. } = ImageSource::parse(file) {
             let ImageSource::Layout { path, tag } = &source else { return Ok(()) };
-            let bytes = layout::component(Path::new(path), tag.as_deref(), self.limits.max_component_bytes)
-                .map_err(at_start)?;
+            let bytes =
+                layout::component(Path::new(path), tag.as_deref(), self.limits.max_component_bytes)
+                    .map_err(at_start)?;
             return self.bare(file, source.clone(), &bytes, inputs);
         }
         if file.starts_with("oci:") {
@@ -170,8 +175,8 @@ impl Loader<'_> {
         } else if !path.exists() && looks_like_reference(file) {
             return Err(at_start(not_fetched(file)));
         } else if path.join("oci-layout").is_file() {
-            let bytes = layout::component(path, None, self.limits.max_component_bytes)
-                .map_err(at_start)?;
+            let bytes =
+                layout::component(path, None, self.limits.max_component_bytes).map_err(at_start)?;
             let source = ImageSource::Layout { path: file.to_owned(), tag: None };
             return self.bare(file, source, &bytes, inputs);
         } else {
@@ -203,11 +208,8 @@ impl Loader<'_> {
         let options = ReadOptions::default();
         let loaded =
             analyse(file, bytes, (self.limits, options), self.catalogue).map_err(at_start)?;
-        let name = Path::new(file)
-            .file_name()
-            .and_then(|name| name.to_str())
-            .unwrap_or(file)
-            .to_owned();
+        let name =
+            Path::new(file).file_name().and_then(|name| name.to_str()).unwrap_or(file).to_owned();
         let target = self.target.unwrap_or(Target::Ambit);
         let workload = Workload::bare(&name, file, source, target);
         inputs.workloads.push(LoadedWorkload {
@@ -237,9 +239,10 @@ impl Loader<'_> {
         for (workload, under_ambit) in found.workloads.into_iter().zip(strict.workloads) {
             let mut components = Vec::new();
             for spec in &workload.components {
-                components.push(self.component(spec, &base).map_err(|failure| {
-                    (failure, spec.image.place.clone())
-                })?);
+                components.push(
+                    self.component(spec, &base)
+                        .map_err(|failure| Box::new((failure, spec.image.place.clone())))?,
+                );
             }
             inputs.workloads.push(LoadedWorkload {
                 file: file.to_owned(),
@@ -274,7 +277,9 @@ impl Loader<'_> {
                     (path.display().to_string(), layout::component(&path, tag.as_deref(), limit)?)
                 }
                 ImageSource::Oci(reference) => {
-                    return Ok(Err(format!("`{reference}` is in a registry, which this version doesn't read")));
+                    return Ok(Err(format!(
+                        "`{reference}` is in a registry, which this version doesn't read"
+                    )));
                 }
                 ImageSource::Artifact(name) => {
                     return Ok(Err(format!("Artifact `{name}` is not in this input")));
@@ -314,5 +319,5 @@ fn document_failure(file: &str, text: &str, error: &WorkloadError) -> FileError 
     failure.snippet = error.position().map(|position| {
         snippet::failure(error.code(), &error.to_string(), (name, text, position), error.help())
     });
-    (failure, Place::default())
+    Box::new((failure, Place::default()))
 }

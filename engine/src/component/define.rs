@@ -122,6 +122,10 @@ impl<'a> Definitions<'a> {
         Ok(())
     }
 
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "the other sections define nothing that can be linked"
+    )]
     /// Takes the next payload in; it has to be one that the validator accepted.
     pub(super) fn payload(&mut self, payload: &Payload<'a>) -> Result<(), ComponentError> {
         match payload {
@@ -228,10 +232,7 @@ impl<'a> Definitions<'a> {
             }
             Payload::ComponentCanonicalSection(section) => {
                 for function in section.clone() {
-                    #[expect(
-                        clippy::wildcard_enum_match_arm,
-                        reason = "every canonical built-in but lift makes one core function, and only lower reaches an import"
-                    )]
+                    // Every other built-in makes one core function and reaches no import.
                     self.push(match function? {
                         CanonicalFunction::Lift { .. } => Definition::Lift,
                         CanonicalFunction::Lower { func_index, .. } => {
@@ -244,10 +245,6 @@ impl<'a> Definitions<'a> {
             Payload::ComponentStartSection { start, .. } => {
                 self.push(Definition::Start { func: start.func_index })?;
             }
-            #[expect(
-                clippy::wildcard_enum_match_arm,
-                reason = "the other sections define nothing that can be linked"
-            )]
             _ => {}
         }
         Ok(())

@@ -115,6 +115,10 @@ impl Collector {
         }
     }
 
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "hints come from custom sections and data segments only"
+    )]
     /// Takes the next payload in. A section that can't be read is a claim that isn't made; it is
     /// still counted.
     pub(super) fn payload(&mut self, payload: &Payload<'_>, root: bool) {
@@ -139,10 +143,6 @@ impl Collector {
                     }
                 }
             }
-            #[expect(
-                clippy::wildcard_enum_match_arm,
-                reason = "hints come from custom sections and data segments only"
-            )]
             _ => {}
         }
     }

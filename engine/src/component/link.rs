@@ -142,15 +142,16 @@ pub(super) fn link(
         max_steps: limits.max_link_steps,
         max_instances: limits.max_instances,
     };
-    match linker.run(imports) {
+    let outcome = match linker.run(imports) {
         Ok(root_exports) => linker.hand_on(root_exports, imports, exports),
-        Err(GaveUp(reason)) => {
-            linker.reasons.insert(reason);
-            let all = imports.iter().enumerate();
-            for (index, import) in all {
-                for position in 0..import.functions.len() {
-                    linker.linked.entry((index, position)).or_default().insert(0);
-                }
+        Err(gave_up) => Err(gave_up),
+    };
+    if let Err(GaveUp(reason)) = outcome {
+        linker.reasons.insert(reason);
+        let all = imports.iter().enumerate();
+        for (index, import) in all {
+            for position in 0..import.functions.len() {
+                linker.linked.entry((index, position)).or_default().insert(0);
             }
         }
     }
@@ -166,9 +167,8 @@ pub(super) fn link(
 impl<'a> Linker<'a, '_> {
     fn run(&mut self, imports: &[Import]) -> Result<Vec<(&'a str, Item)>, GaveUp> {
         let root = self.definitions.components.first().map_or(&[][..], |root| &root.items);
-        let names = root.iter().filter_map(|definition| match definition {
-            Definition::Import { name, .. } => Some(*name),
-            _ => None,
+        let names = root.iter().filter_map(|definition| {
+            if let Definition::Import { name, .. } = definition { Some(*name) } else { None }
         });
         let mut root_args = HashMap::new();
         for ((index, import), name) in imports.iter().enumerate().zip(names) {
@@ -555,26 +555,22 @@ impl<'a> Linker<'a, '_> {
         root_exports: Vec<(&'a str, Item)>,
         imports: &[Import],
         exports: &mut [Export],
-    ) {
+    ) -> Result<(), GaveUp> {
         for (name, item) in root_exports {
-            match self.give_away(0, vec![item]) {
-                Ok(through) => {
-                    if let Some(import) = through.first().and_then(|index| imports.get(*index))
-                        && let Some(export) = exports.iter_mut().find(|e| e.name == name)
-                    {
-                        export.passes_through = Some(import.name.clone());
-                    }
-                }
-                Err(GaveUp(reason)) => {
-                    self.reasons.insert(reason);
-                }
+            let through = self.give_away(0, vec![item])?;
+            if let Some(import) = through.first().and_then(|index| imports.get(*index))
+                && let Some(export) = exports.iter_mut().find(|e| e.name == name)
+            {
+                export.passes_through = Some(import.name.clone());
             }
         }
+        Ok(())
     }
 
-    fn mark(&self, imports: &mut [Import]) {
+    fn mark(&mut self, imports: &mut [Import]) {
+        let linked = std::mem::take(&mut self.linked);
         let mut used: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
-        for ((import, position), scopes) in &self.linked {
+        for ((import, position), scopes) in &linked {
             if let Some(function) =
                 imports.get_mut(*import).and_then(|i| i.functions.get_mut(*position))
             {
@@ -583,30 +579,37 @@ impl<'a> Linker<'a, '_> {
             used.entry(*import).or_default().extend(scopes);
         }
         for (import, scopes) in used {
-            let paths: BTreeSet<NestedPath> =
-                scopes.iter().map(|scope| self.path(*scope)).collect();
+            let mut paths = BTreeSet::new();
+            for scope in scopes {
+                // Paths in deep nesting are long, and each import has its own.
+                let Ok(path) = self.path(scope) else {
+                    self.reasons.insert("not every user of every import is listed".to_owned());
+                    break;
+                };
+                paths.insert(path);
+            }
             if let Some(import) = imports.get_mut(import) {
                 import.used_by = paths.into_iter().collect();
             }
         }
     }
 
-    fn path(&self, scope: usize) -> NestedPath {
+    fn path(&mut self, scope: usize) -> Result<NestedPath, GaveUp> {
+        let definitions = &self.definitions.components;
+        let component = |scope: &Scope| definitions.get(scope.definition);
+        let name =
+            self.scopes.get(scope).and_then(component).and_then(|component| component.name.clone());
         let mut steps = Vec::new();
         let mut at = self.scopes.get(scope);
-        let name = at
-            .and_then(|scope| self.definitions.components.get(scope.definition))
-            .and_then(|component| component.name.clone());
-        while let Some(scope) = at {
-            let Some(parent) = scope.parent else { break };
-            let ordinal =
-                self.definitions.components.get(scope.definition).map_or(0, |c| c.ordinal);
+        while let Some((scope, parent)) = at.and_then(|scope| scope.parent.map(|up| (scope, up))) {
+            let ordinal = component(scope).map_or(0, |component| component.ordinal);
             steps.push(format!("/component[{ordinal}]"));
+            self.step(1)?;
             at = self.scopes.get(parent);
         }
         steps.reverse();
         let path = if steps.is_empty() { "/".to_owned() } else { steps.concat() };
-        NestedPath { path, name }
+        Ok(NestedPath { path, name })
     }
 }
 

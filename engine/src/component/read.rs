@@ -30,13 +30,9 @@ pub(super) fn read(
     let (walk, complaint) =
         match Walk::new(bytes, kind, executor::executor_features(), limits, options).run() {
             Ok(walk) => (walk, None),
-            Err(narrow @ ComponentError::Invalid { .. }) => {
+            Err(ComponentError::Invalid { reason, .. }) => {
                 let features = executor::describing_features();
                 let walk = Walk::new(bytes, kind, features, limits, options).run()?;
-                let reason = match narrow {
-                    ComponentError::Invalid { reason, .. } => reason,
-                    other => other.to_string(),
-                };
                 (walk, Some(reason))
             }
             Err(other) => return Err(other),
@@ -162,6 +158,10 @@ impl<'a, 'l> Walk<'a, 'l> {
         Ok(self)
     }
 
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "the linker's definitions take the other sections in"
+    )]
     fn component_payload(&mut self, payload: &Payload<'a>) -> Result<(), ComponentError> {
         let root = self.definitions.open_depth() == 1;
         match payload {
@@ -193,25 +193,21 @@ impl<'a, 'l> Walk<'a, 'l> {
                     }
                 }
             }
-            #[expect(
-                clippy::wildcard_enum_match_arm,
-                reason = "the linker's definitions take the other sections in"
-            )]
             _ => {}
         }
         self.definitions.payload(payload)
     }
 
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "a core module asks for things in its import section only"
+    )]
     fn module_payload(&mut self, payload: &Payload<'a>) -> Result<(), ComponentError> {
         match payload {
             Payload::ImportSection(section) => {
                 module::imports(section.clone(), &mut self.imports, self.limits)
             }
             Payload::ExportSection(section) => module::exports(section.clone(), &mut self.exports),
-            #[expect(
-                clippy::wildcard_enum_match_arm,
-                reason = "a core module asks for things in its import section only"
-            )]
             _ => Ok(()),
         }
     }

@@ -226,7 +226,10 @@ impl PolicySet {
             serde_json::Value::Array(items) => items,
             serde_json::Value::Object(items) => items.into_iter().map(|(_, item)| item).collect(),
             serde_json::Value::Bool(false) => Vec::new(),
-            other => vec![other],
+            other @ (serde_json::Value::Null
+            | serde_json::Value::Bool(true)
+            | serde_json::Value::Number(_)
+            | serde_json::Value::String(_)) => vec![other],
         };
         for item in items {
             if findings.len() >= self.limits.max_findings {

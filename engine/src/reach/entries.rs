@@ -117,7 +117,8 @@ impl<'a> Context<'a> {
         let wants_http = asks.any(&HTTP);
         let wants_sockets = asks.any(&SOCKETS);
         match &spec.hosts {
-            HostGrantList::Elsewhere(reason) => {
+            // What the document doesn't list, our executor doesn't give.
+            HostGrantList::Elsewhere(reason) if self.target != Target::Ambit => {
                 if asks.set.is_some() && !wants_http {
                     return;
                 }
@@ -134,7 +135,8 @@ impl<'a> Context<'a> {
                     any_host: true,
                 });
             }
-            HostGrantList::Listed(entries) => {
+            list @ (HostGrantList::Listed(_) | HostGrantList::Elsewhere(_)) => {
+                let entries = list.entries();
                 let denied: Vec<&HostPattern> = entries
                     .iter()
                     .filter_map(|entry| entry.pattern.as_ref().ok())
@@ -217,7 +219,9 @@ impl<'a> Context<'a> {
 
     fn lookups(&self, spec: &ComponentSpec, asks: &Asks<'_>, reach: &mut ComponentReach) {
         let wants = asks.any(&["net.dns"]);
-        if let HostGrantList::Elsewhere(reason) = &spec.hosts {
+        if let HostGrantList::Elsewhere(reason) = &spec.hosts
+            && self.target != Target::Ambit
+        {
             if asks.set.is_some() && wants {
                 reach.entries.push(Entry {
                     verb: Verb::LookUpNames,
@@ -481,12 +485,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    fn folders(
-        &self,
-        spec: &ComponentSpec,
-        asks: &Asks<'_>,
-        reach: &mut ComponentReach,
-    ) {
+    fn folders(&self, spec: &ComponentSpec, asks: &Asks<'_>, reach: &mut ComponentReach) {
         let wants = asks.any(&FILES);
         let mut entries = Vec::new();
         let mut usable = false;
@@ -627,7 +626,9 @@ impl<'a> Context<'a> {
                 ),
             }
         }
-        for reference in spec.references.iter().filter(|entry| entry.into == "environment") {
+        // What a shim loads for its runtime reaches the component as variables and stores.
+        let reaching = |into: &str| matches!(into, "environment" | "interface");
+        for reference in spec.references.iter().filter(|entry| reaching(entry.into)) {
             match reference.kind {
                 ReferenceKind::Secret => give(
                     Verb::ReadSecrets,
@@ -836,11 +837,7 @@ impl<'a> Context<'a> {
     }
 
     /// What the outside can ask of the component.
-    fn exports(
-        &self,
-        analysis: Option<super::Analysis<'_>>,
-        reach: &mut ComponentReach,
-    ) {
+    fn exports(&self, analysis: Option<super::Analysis<'_>>, reach: &mut ComponentReach) {
         let entry = |capability: &str, subject: String, via, grant, imports| Entry {
             verb: Verb::ServeRequests,
             capability: capability.to_owned(),

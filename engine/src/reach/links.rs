@@ -79,7 +79,7 @@ impl Links {
                 match candidates.as_slice() {
                     [] => {}
                     [to] => {
-                        links.edges.push(LinkEdge { from, to: *to, interface: name.on_track() })
+                        links.edges.push(LinkEdge { from, to: *to, interface: name.on_track() });
                     }
                     _ => links.problems.push(LinkProblem::Ambiguous {
                         from,

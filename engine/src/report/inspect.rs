@@ -217,10 +217,10 @@ pub fn inspect(source: &str, component: &Component, set: &CapabilitySet) -> Insp
         imports: imports
             .map(|(import, capability)| ImportView {
                 name: import.name.clone(),
-                interface: import
-                    .interface
-                    .as_ref()
-                    .map_or_else(|| import.name.clone(), |name| name.unversioned()),
+                interface: import.interface.as_ref().map_or_else(
+                    || import.name.clone(),
+                    crate::interface::InterfaceName::unversioned,
+                ),
                 version: import
                     .interface
                     .as_ref()
@@ -229,7 +229,7 @@ pub fn inspect(source: &str, component: &Component, set: &CapabilitySet) -> Insp
                 track: import
                     .interface
                     .as_ref()
-                    .and_then(|name| name.track())
+                    .and_then(crate::interface::InterfaceName::track)
                     .map(|track| track.to_string()),
                 implements: import.implements.clone(),
                 external_id: import.external_id.clone(),

@@ -86,8 +86,7 @@ pub struct EntryView {
     pub grant: Option<GrantView>,
     /// The imports that prove it.
     pub imports: Vec<String>,
-    /// What should be known besides.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    /// What should be known besides; may be empty.
     pub note: String,
 }
 

@@ -6,7 +6,9 @@ use super::{
     ComponentSpec, EnvSource, HostGrantList, Level, Place, Problem, ReferenceKind, Target, Volume,
     VolumeSource, Workload,
 };
-use crate::grant::{self, FolderGrant, FolderSource, HostGrants, HostSet, OverlapKind};
+use crate::grant::{
+    self, FolderGrant, FolderSource, HostGrants, HostLint, HostSet, LintContext, OverlapKind,
+};
 use crate::reference::ImageSource;
 
 /// Adds what is wrong with the parts, and between them, to the workload's problems.
@@ -19,7 +21,10 @@ pub(super) fn run(workload: &mut Workload, target: Target) {
         image(component, &mut problems);
         hosts(component, target, &mut problems);
         lookups(component, &mut problems);
-        loopback(component, &mut problems);
+        if target == Target::WasmCloud {
+            loopback(component, &mut problems);
+        }
+        host_lints(workload, component, &mut problems);
         mounts(workload, component, &mut problems);
     }
     workload.problems.extend(problems);
@@ -170,6 +175,34 @@ fn hosts(component: &ComponentSpec, target: Target, problems: &mut Vec<Problem>)
                     entry.text
                 ),
                 "a cluster won't store this entry; write a form that its schema accepts",
+                &component.name,
+                &entry.place,
+            ));
+        }
+    }
+}
+
+/// Remarks about host entries that no rule of the baseline pack makes.
+fn host_lints(workload: &Workload, component: &ComponentSpec, problems: &mut Vec<Problem>) {
+    let context = LintContext { has_secret: has_secret(workload, component) };
+    for entry in component.hosts.entries() {
+        let Ok(pattern) = &entry.pattern else { continue };
+        for lint in grant::lints(pattern, &context) {
+            let severity = match lint {
+                HostLint::Userinfo { .. } | HostLint::CleartextWithSecret { .. } => "high",
+                HostLint::DefaultPortTrap { .. } => "medium",
+                HostLint::AllPorts { .. } => "low",
+                // The rules `net/…` judge these.
+                HostLint::AnyHost
+                | HostLint::PublicSuffixWildcard { .. }
+                | HostLint::SharedHostingSuffix { .. }
+                | HostLint::SpecialRange { .. }
+                | HostLint::PrivateRange { .. } => continue,
+            };
+            problems.push(problem(
+                (lint.code(), Level::Lint, severity),
+                lint.message(),
+                lint.help().unwrap_or_default(),
                 &component.name,
                 &entry.place,
             ));
