@@ -526,3 +526,13 @@ fn completions_and_manual_page_are_written() {
     }
     assert!(run(&["man"]).stdout.contains(".TH ambit"));
 }
+
+#[test]
+fn readme_shows_what_its_first_command_prints() {
+    let root = testdata().join("..").canonicalize().unwrap();
+    let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
+    let arguments = ["check", "--reach", "testdata/workloads/demo/workload.yaml"];
+    let run = Run::of(ambit().current_dir(&root).args(arguments));
+    assert_eq!(run.exit, 0);
+    assert!(readme.contains(run.stdout.trim_end()), "README differs from:\n{}", run.stdout);
+}

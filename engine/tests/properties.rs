@@ -1,6 +1,7 @@
 //! What holds whatever the input is.
 #![expect(
     clippy::expect_used,
+    clippy::indexing_slicing,
     clippy::disallowed_methods,
     reason = "helpers of tests read files and may fail loudly"
 )]

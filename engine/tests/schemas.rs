@@ -16,7 +16,7 @@ fn published_schemas_are_generated_from_the_types() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("../docs/reference/schemas")
             .join(format!("{name}.schema.json"));
-        let text = format!("{:#}\n", schema);
+        let text = format!("{schema:#}\n");
         if std::env::var_os("UPDATE_DOCS").is_some() {
             std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
             std::fs::write(&path, &text).expect("a schema");

@@ -107,6 +107,10 @@ fn verdict_line(decision: &Decision, style: Style) -> String {
             parts.push(count(number, word));
         }
     }
+    let silent = unjudged(decision).len();
+    if silent > 0 {
+        parts.push(format!("{silent} without evidence"));
+    }
     if of(Action::Audit) > 0 {
         parts.push(format!("{} for the record", of(Action::Audit)));
     }
