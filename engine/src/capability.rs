@@ -356,6 +356,3 @@ fn fixpoint<'c>(
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -295,6 +295,3 @@ impl Component {
         self.imports.iter().flat_map(|import| &import.functions).filter(|f| f.linked).count()
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -123,6 +123,3 @@ impl Default for PolicyLimits {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -7,7 +7,10 @@
 
 mod entries;
 mod links;
+mod local;
+mod network;
 mod paths;
+mod served;
 mod services;
 
 use std::collections::BTreeSet;
@@ -252,6 +255,3 @@ pub fn differences(theirs: &Reach, ours: &Reach) -> Vec<String> {
     }
     lines
 }
-
-#[cfg(test)]
-mod tests;

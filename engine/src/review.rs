@@ -514,6 +514,3 @@ pub fn decision_id(input: &Input) -> Digest {
     }
     Digest::of(value.to_string().as_bytes())
 }
-
-#[cfg(test)]
-mod tests;

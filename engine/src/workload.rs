@@ -471,6 +471,3 @@ impl Workload {
         self.volumes.iter().find(|volume| volume.name == name)
     }
 }
-
-#[cfg(test)]
-mod tests;
