@@ -55,7 +55,7 @@ fn what_cannot_be_meant_is_refused_with_its_place() {
         ("profile: strictest\n", "config-field", "`strictest` is no profile"),
         ("ceilings:\n- hosts: ['h:99999']\n", "config-field", "`h:99999`"),
         ("ceilings:\n- capabilties: [a]\n", "config-field", "capabilties"),
-        ("ceilings:\n- folders: [relative]\n", "config-field", "not an absolute path"),
+        ("ceilings:\n- folders: [relative]\n", "config-field", "path is relative"),
         ("enforcement: {baseline: loudly}\n", "config-field", "`loudly` is no enforcement"),
         ("limits: {component_bytes: 0}\n", "config-field", "component_bytes"),
         ("waivers: [w.yaml]\n", "config-unsupported", "`waivers`"),
