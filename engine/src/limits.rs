@@ -11,6 +11,9 @@ pub struct Limits {
     pub max_component_bytes: usize,
     /// Nesting of components and modules in one another. Default 1 000.
     pub max_nesting: usize,
+    /// Components and modules at any depth. Validating one costs time in the number of those before
+    /// it. Default 4 096.
+    pub max_nested: usize,
     /// Imports at the top level. Default 4 096.
     pub max_imports: usize,
     /// Functions over all top-level imports. Default 65 536.
@@ -30,6 +33,7 @@ impl Default for Limits {
         Self {
             max_component_bytes: 64 << 20,
             max_nesting: 1_000,
+            max_nested: 4_096,
             max_imports: 4_096,
             max_functions: 65_536,
             max_instances: 4_096,

@@ -286,6 +286,20 @@ fn nesting_is_bounded() {
 }
 
 #[test]
+fn nested_parts_are_bounded_over_all_levels() {
+    // 70 components of 60 empty modules each: no level holds many, and validating them all would
+    // take time in the square of their number.
+    let module: Vec<u8> = [&[1, 8][..], b"\0asm\x01\0\0\0"].concat();
+    let modules = module.repeat(60);
+    let inner: Vec<u8> = [b"\0asm\x0d\0\x01\0".to_vec(), modules].concat();
+    let length = [(inner.len() & 0x7f) as u8 | 0x80, (inner.len() >> 7) as u8];
+    let part: Vec<u8> = [&[4][..], &length, &inner].concat();
+    let whole = |count: usize| [b"\0asm\x0d\0\x01\0".to_vec(), part.repeat(count)].concat();
+    assert_eq!(read(&whole(60)).expect("valid").linkage.modules, 3_600);
+    assert_eq!(read(&whole(70)).unwrap_err().code(), "component-too-many-nested");
+}
+
+#[test]
 fn imports_are_bounded() {
     let many = |count: usize| {
         let imports: String = (0..count).map(|n| format!("(import \"f{n}\" (func))")).collect();

@@ -36,7 +36,7 @@ deny contains finding if {
 		"msg": sprintf("`%s` has no verified bill of materials for its digest", [component.image.raw]),
 		"subject": component.name,
 		"path": component.image.path,
-		"help": "attach a CycloneDX or SPDX attestation with `ambit attest`",
+		"help": "attach a CycloneDX or SPDX attestation with cosign",
 	}
 }
 

@@ -61,7 +61,7 @@ deny contains finding if {
 		"msg": sprintf("`%s` was signed by %s and is signed by %s now", [component.name, quoted(before), signer_words(component)]),
 		"subject": component.name,
 		"path": component.image.path,
-		"help": "ask the publisher whether the change is meant, then record it with `ambit lock`",
+		"help": "ask the publisher whether the change is meant, then record the new state",
 	}
 }
 
@@ -106,7 +106,7 @@ deny contains finding if {
 		"msg": sprintf("`%s` gains %s", [component.name, gain.words]),
 		"subject": component.name,
 		"path": gain.path,
-		"help": "take it back, or approve it by recording the new state with `ambit lock`",
+		"help": "take it back, or approve it by recording the new state",
 	}
 }
 

@@ -35,7 +35,7 @@ deny contains finding if {
 		"msg": sprintf("`%s` is named by %s only", [component.image.raw, reference_words(component.image.kind)]),
 		"subject": component.name,
 		"path": component.image.path,
-		"help": "append `@sha256:…` to the reference, or let `ambit pin` write the digest that the tag has now",
+		"help": "append `@sha256:…` to the reference, the digest that this tag has now",
 	}
 }
 

@@ -211,7 +211,7 @@ open_ends(component) := {end |
 	entry.via == "target-default"
 	end := {
 		"path": component.path,
-		"help": sprintf("run `%s` where every host has to be granted, as under `ambit run`", [component.name]),
+		"help": sprintf("run `%s` where every host has to be granted", [component.name]),
 	}
 }
 
@@ -243,7 +243,7 @@ unlisted(component, allowed) := {target |
 	target := {
 		"host": entry.subject,
 		"path": component.path,
-		"help": sprintf("run `%s` where every host has to be granted, as under `ambit run`, or build it without the import", [component.name]),
+		"help": sprintf("run `%s` where every host has to be granted, or build it without the import", [component.name]),
 	}
 }
 

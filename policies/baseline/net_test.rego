@@ -54,7 +54,7 @@ test_open_sockets_with_a_secret_are_denied_at_the_component_that_has_them if {
 	subjects(found) == {"store"}
 	some finding in found
 	finding.path == "/spec/components/1"
-	finding.help == "run `store` where every host has to be granted, as under `ambit run`, or take away the secret"
+	finding.help == "run `store` where every host has to be granted, or take away the secret"
 }
 
 test_any_host_that_is_taken_away_is_no_place_of_a_finding if {

@@ -36,7 +36,7 @@ deny contains finding if {
 		"msg": sprintf("`%s` has no signature that the trust policy accepts", [component.image.raw]),
 		"subject": component.name,
 		"path": component.image.path,
-		"help": "sign it with `ambit sign`, or add its signer to the trust policy",
+		"help": "sign it with cosign, or add its signer to the trust policy",
 	}
 }
 

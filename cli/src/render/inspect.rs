@@ -47,7 +47,7 @@ pub(crate) fn human(document: &InspectDocument, catalogue: &Catalogue, style: St
         }
     }
     if !document.executor.is_empty() {
-        text.push_str(&format!("\n{}\n", style.bold("`ambit run` would refuse it")));
+        text.push_str(&format!("\n{}\n", style.bold("the executor would refuse it")));
         for note in &document.executor {
             text.push_str(&format!("  {}\n", safe(&note.reason)));
         }

@@ -48,6 +48,14 @@ pub enum ComponentError {
         /// Bytes from the start of the outermost binary.
         offset: usize,
     },
+    /// There are more components and modules, at any depth, than the limit.
+    #[error("more than {limit} nested components and modules at offset {offset:#x}")]
+    TooManyNested {
+        /// The limit.
+        limit: usize,
+        /// Bytes from the start of the outermost binary.
+        offset: usize,
+    },
     /// The outermost layer imports more than the limit.
     #[error("{found} imports are over the limit of {limit}")]
     TooManyImports {
@@ -82,6 +90,7 @@ impl ComponentError {
             Self::Invalid { .. } => "component-invalid",
             Self::TooLarge { .. } => "component-too-large",
             Self::TooDeep { .. } => "component-too-deep",
+            Self::TooManyNested { .. } => "component-too-many-nested",
             Self::TooManyImports { .. } => "component-too-many-imports",
             Self::TooManyFunctions { .. } => "component-too-many-functions",
             Self::TooManyDefinitions { .. } => "component-too-many-definitions",
@@ -108,6 +117,7 @@ impl ComponentError {
                 "raise `limits.component_bytes` in `ambit.yaml`, up to its hard cap".to_owned()
             }
             Self::TooDeep { .. }
+            | Self::TooManyNested { .. }
             | Self::TooManyImports { .. }
             | Self::TooManyFunctions { .. }
             | Self::TooManyDefinitions { .. } => {
@@ -120,7 +130,9 @@ impl ComponentError {
     #[must_use]
     pub fn offset(&self) -> Option<usize> {
         match self {
-            Self::Invalid { offset, .. } | Self::TooDeep { offset, .. } => Some(*offset),
+            Self::Invalid { offset, .. }
+            | Self::TooDeep { offset, .. }
+            | Self::TooManyNested { offset, .. } => Some(*offset),
             Self::Empty | Self::Text | Self::NotWasm { .. } | Self::UnknownLayer { .. } => Some(0),
             Self::TooLarge { .. }
             | Self::TooManyImports { .. }

@@ -120,6 +120,7 @@ impl<'a, 'l> Walk<'a, 'l> {
     }
 
     fn run(mut self) -> Result<Self, ComponentError> {
+        let mut nested = 0_usize;
         let mut allocations = FuncValidatorAllocations::default();
         let mut parser = Parser::new(0);
         parser.set_features(*self.validator.features());
@@ -127,12 +128,18 @@ impl<'a, 'l> Walk<'a, 'l> {
             let payload = payload?;
             if let Payload::ModuleSection { unchecked_range, .. }
             | Payload::ComponentSection { unchecked_range, .. } = &payload
-                && self.definitions.open_depth() >= self.limits.max_nesting
             {
-                return Err(ComponentError::TooDeep {
-                    limit: self.limits.max_nesting,
-                    offset: unchecked_range.start,
-                });
+                let offset = unchecked_range.start;
+                nested = nested.saturating_add(1);
+                if nested > self.limits.max_nested {
+                    return Err(ComponentError::TooManyNested {
+                        limit: self.limits.max_nested,
+                        offset,
+                    });
+                }
+                if self.definitions.open_depth() >= self.limits.max_nesting {
+                    return Err(ComponentError::TooDeep { limit: self.limits.max_nesting, offset });
+                }
             }
             match self.validator.payload(&payload)? {
                 ValidPayload::Func(function, body) => {

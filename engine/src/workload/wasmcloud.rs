@@ -236,7 +236,7 @@ fn local_resources(
                 level: Level::Lint,
                 severity: "low",
                 message: format!("`{key}` is Desktop's own field; a cluster's CRD drops it"),
-                help: "set the limit on the host, or run under `ambit run`".to_owned(),
+                help: "set the limit on the host".to_owned(),
                 component: component.name.clone(),
                 place: Place {
                     pointer: fields.pointer_to(key).as_str().to_owned(),
