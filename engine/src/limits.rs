@@ -16,11 +16,13 @@ pub struct Limits {
     pub max_nested: usize,
     /// Imports at the top level. Default 4 096.
     pub max_imports: usize,
-    /// Functions over all top-level imports. Default 65 536.
+    /// Functions and resources over all top-level imports, and over all top-level exports; also
+    /// handles that come from outside. Default 65 536.
     pub max_functions: usize,
     /// Core and component instances made while linking symbolically. Default 4 096.
     pub max_instances: usize,
-    /// Steps of the symbolic linker, one for each definition or export handled. Default 4 000 000.
+    /// Steps of the symbolic linker, one for each definition or export handled and more for what
+    /// costs more. Default 4 000 000.
     pub max_link_steps: usize,
     /// Distinct strings kept for each kind of hint. Default 256.
     pub max_hints: usize,

@@ -64,8 +64,16 @@ pub enum ComponentError {
         /// The limit.
         limit: usize,
     },
-    /// The imports hold more functions than the limit.
-    #[error("more than {limit} imported functions")]
+    /// A name is longer than the limit.
+    #[error("a name of {found} bytes is over the limit of {limit}")]
+    NameTooLong {
+        /// Its length in bytes, with the names of the instances around it.
+        found: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// The imports, or the exports, hold more functions and resources than the limit.
+    #[error("more than {limit} functions and resources of imports or of exports")]
     TooManyFunctions {
         /// The limit.
         limit: usize,
@@ -92,6 +100,7 @@ impl ComponentError {
             Self::TooDeep { .. } => "component-too-deep",
             Self::TooManyNested { .. } => "component-too-many-nested",
             Self::TooManyImports { .. } => "component-too-many-imports",
+            Self::NameTooLong { .. } => "component-name-too-long",
             Self::TooManyFunctions { .. } => "component-too-many-functions",
             Self::TooManyDefinitions { .. } => "component-too-many-definitions",
         }
@@ -119,6 +128,7 @@ impl ComponentError {
             Self::TooDeep { .. }
             | Self::TooManyNested { .. }
             | Self::TooManyImports { .. }
+            | Self::NameTooLong { .. }
             | Self::TooManyFunctions { .. }
             | Self::TooManyDefinitions { .. } => {
                 "no toolchain is known to write such a binary; treat it as hostile".to_owned()
@@ -136,6 +146,7 @@ impl ComponentError {
             Self::Empty | Self::Text | Self::NotWasm { .. } | Self::UnknownLayer { .. } => Some(0),
             Self::TooLarge { .. }
             | Self::TooManyImports { .. }
+            | Self::NameTooLong { .. }
             | Self::TooManyFunctions { .. }
             | Self::TooManyDefinitions { .. } => None,
         }

@@ -6,6 +6,7 @@
 //! takes more functions to be linked, never fewer, and says why.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
 
 use wasmparser::{ComponentExternalKind, ComponentOuterAliasKind, ExternalKind};
 
@@ -41,7 +42,7 @@ enum Instance {
     /// An imported instance, or an instance inside one (`prefix` is then not empty).
     Host {
         import: usize,
-        prefix: String,
+        prefix: Rc<str>,
     },
     /// An instance made in here, by index into [`Linker::instances`].
     Local(usize),
@@ -175,7 +176,7 @@ impl<'a> Linker<'a, '_> {
             let item = match import.sort {
                 Sort::Func => Item::Function(Function::Host((index, 0))),
                 Sort::Instance => {
-                    Item::Instance(Instance::Host { import: index, prefix: String::new() })
+                    Item::Instance(Instance::Host { import: index, prefix: Rc::from("") })
                 }
                 Sort::Component => Item::Component(Component::Opaque),
                 Sort::Module | Sort::Core => Item::Module(Module::Opaque),
@@ -319,6 +320,10 @@ impl<'a> Linker<'a, '_> {
             }
             Definition::Alias { kind, instance, name } => {
                 let instance = pick(&self.scope(at)?.instances, *instance)?;
+                if let Instance::Host { prefix, .. } = &instance {
+                    // The alias makes a text as long as all the names above it.
+                    self.step(prefix.len())?;
+                }
                 let item = self.export_of(&instance, *kind, name);
                 self.add(at, *kind, Some(item))?;
             }
@@ -487,7 +492,7 @@ impl<'a> Linker<'a, '_> {
                         None => Item::Function(Function::Opaque),
                     },
                     ComponentExternalKind::Instance => {
-                        Item::Instance(Instance::Host { import: *import, prefix: full })
+                        Item::Instance(Instance::Host { import: *import, prefix: full.into() })
                     }
                     ComponentExternalKind::Component => Item::Component(Component::Opaque),
                     ComponentExternalKind::Module => Item::Module(Module::Opaque),
@@ -520,15 +525,15 @@ impl<'a> Linker<'a, '_> {
                     imports.insert(import);
                     let inside = |name: &str| {
                         prefix.is_empty()
-                            || name.strip_prefix(&prefix).is_some_and(|rest| rest.starts_with('/'))
+                            || name.strip_prefix(&*prefix).is_some_and(|rest| rest.starts_with('/'))
                     };
+                    self.step(self.functions.len())?;
                     let found: Vec<usize> = self
                         .functions
                         .iter()
                         .filter(|((index, name), _)| *index == import && inside(name))
                         .map(|(_, position)| *position)
                         .collect();
-                    self.step(found.len())?;
                     for position in found {
                         self.linked.entry((import, position)).or_default().insert(at);
                     }
@@ -556,13 +561,15 @@ impl<'a> Linker<'a, '_> {
         imports: &[Import],
         exports: &mut [Export],
     ) -> Result<(), GaveUp> {
+        let mut passed = HashMap::new();
         for (name, item) in root_exports {
             let through = self.give_away(0, vec![item])?;
-            if let Some(import) = through.first().and_then(|index| imports.get(*index))
-                && let Some(export) = exports.iter_mut().find(|e| e.name == name)
-            {
-                export.passes_through = Some(import.name.clone());
+            if let Some(import) = through.first().and_then(|index| imports.get(*index)) {
+                passed.insert(name, import.name.as_str());
             }
+        }
+        for export in exports {
+            export.passes_through = passed.get(export.name.as_str()).map(|name| (*name).to_owned());
         }
         Ok(())
     }

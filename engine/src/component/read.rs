@@ -253,7 +253,9 @@ impl<'a, 'l> Walk<'a, 'l> {
         for (index, import) in self.component_imports.iter().enumerate() {
             let collected = (&mut resources, &mut signatures);
             let import = types::import(found, import, index, collected, self.limits)?;
-            functions = functions.saturating_add(import.functions.len());
+            for named in [import.functions.len(), import.resources.len(), import.asks_for.len()] {
+                functions = functions.saturating_add(named);
+            }
             if functions > self.limits.max_functions {
                 return Err(ComponentError::TooManyFunctions { limit: self.limits.max_functions });
             }
@@ -262,7 +264,7 @@ impl<'a, 'l> Walk<'a, 'l> {
         for export in &self.component_exports {
             component.exports.push(types::export(found, export, &mut signatures, self.limits)?);
         }
-        component.handles = types::handles(found, &resources, &signatures);
+        component.handles = types::handles(found, &resources, &signatures, self.limits)?;
         component.linkage = link::link(
             &self.definitions,
             &mut component.imports,

@@ -13,6 +13,17 @@ use super::{ComponentError, Export, Function, HandleSource, HandleVia, Import, S
 use crate::interface::InterfaceName;
 use crate::limits::Limits;
 
+/// The longest name of an import, an export or something in one; for what lies in an instance inside
+/// an instance, the names joined. Classes and reports repeat an import's name for each function.
+const MAX_NAME_BYTES: usize = 1_024;
+
+fn bounded(name: &str) -> Result<&str, ComponentError> {
+    if name.len() > MAX_NAME_BYTES {
+        return Err(ComponentError::NameTooLong { found: name.len(), limit: MAX_NAME_BYTES });
+    }
+    Ok(name)
+}
+
 /// Where resources come from: the import that defines each, and its name there.
 #[derive(Debug, Default)]
 pub(super) struct Resources(HashMap<ResourceId, (usize, String)>);
@@ -54,6 +65,9 @@ pub(super) fn import(
     limits: &Limits,
 ) -> Result<Import, ComponentError> {
     let name = import.name;
+    for text in [Some(name.name), name.implements, name.version_suffix].into_iter().flatten() {
+        bounded(text)?;
+    }
     let sort = sort_of(import.ty.kind());
     let item = types.component_item_for_import(name.name);
     let mut contents = Contents::default();
@@ -68,7 +82,9 @@ pub(super) fn import(
         }
         Some(ComponentEntityType::Component(id)) => {
             let inner = types.get(id).into_iter().flat_map(|ty| ty.imports.keys());
-            asks_for = inner.take(limits.max_imports).cloned().collect();
+            let inner = inner.take(limits.max_imports);
+            asks_for =
+                inner.map(|name| bounded(name).map(str::to_owned)).collect::<Result<_, _>>()?;
         }
         Some(ComponentEntityType::Type { created, .. }) => match created {
             ComponentAnyTypeId::Resource(id) => {
@@ -116,6 +132,7 @@ pub(super) fn export(
     limits: &Limits,
 ) -> Result<Export, ComponentError> {
     let name = export.name;
+    bounded(name.name)?;
     let item = types.component_item_for_export(name.name);
     let functions = match item.map(|item| item.ty) {
         Some(ComponentEntityType::Func(id)) => vec![(name.name.to_owned(), id)],
@@ -147,6 +164,9 @@ pub(super) fn export(
         };
         signatures.exports.push((full, *id));
     }
+    if signatures.exports.len().saturating_add(signatures.offered.len()) > limits.max_functions {
+        return Err(ComponentError::TooManyFunctions { limit: limits.max_functions });
+    }
     Ok(Export {
         name: name.name.to_owned(),
         interface: InterfaceName::parse_with_suffix(name.name, name.version_suffix),
@@ -176,8 +196,10 @@ fn instance_contents(
         let Some(ty) = types.get(id) else { continue };
         for (name, item) in &ty.exports {
             let full = if prefix.is_empty() { name.clone() } else { format!("{prefix}/{name}") };
+            bounded(&full)?;
             entity(types, full, item, &mut contents, &mut work);
-            if contents.functions.len() > limits.max_functions {
+            let named = contents.functions.len().saturating_add(contents.resources.len());
+            if named > limits.max_functions {
                 return Err(ComponentError::TooManyFunctions { limit: limits.max_functions });
             }
         }
@@ -215,7 +237,8 @@ pub(super) fn handles(
     types: TypesRef<'_>,
     resources: &Resources,
     signatures: &Signatures,
-) -> Vec<HandleSource> {
+    limits: &Limits,
+) -> Result<Vec<HandleSource>, ComponentError> {
     let mut found = BTreeSet::new();
     let mut cache = HashMap::new();
     for (function, id) in &signatures.exports {
@@ -231,6 +254,7 @@ pub(super) fn handles(
                 }
             }
         }
+        enough(found.len(), limits)?;
     }
     for (export, id) in &signatures.offered {
         if let Some((import, name)) = resources.0.get(id) {
@@ -254,8 +278,17 @@ pub(super) fn handles(
                 });
             }
         }
+        enough(found.len(), limits)?;
     }
-    found.into_iter().collect()
+    Ok(found.into_iter().collect())
+}
+
+/// Each handle carries the names of its resource and of a function.
+fn enough(handles: usize, limits: &Limits) -> Result<(), ComponentError> {
+    if handles > limits.max_functions {
+        return Err(ComponentError::TooManyFunctions { limit: limits.max_functions });
+    }
+    Ok(())
 }
 
 type Cache =
