@@ -2,7 +2,6 @@
 
 import os
 import pathlib
-import resource
 import shutil
 import subprocess
 import sys
@@ -45,7 +44,6 @@ def main():
             [AMBIT, "check", str(file)],
             [AMBIT, "--version"],
         ])
-        base = once([AMBIT, "check", "testdata/components/dns-only.wasm"])
         small = least([[AMBIT, "check", "testdata/components/dns-only.wasm"]])[0]
         analysis = mine[0] - small[0]
         print(
@@ -53,7 +51,6 @@ def main():
             f"{mine[0] * 1000:.0f} ms whole, {analysis * 1000:.0f} ms for the file | "
             f"{analysis / peer[0]:.2f} | {(mine[2] - empty[2]) * 1024 / size:.2f} |"
         )
-        del base
     with tempfile.TemporaryDirectory() as folder:
         for name in ["http-client", "file-writer", "env-reader", "dns-only", "http-handler"]:
             shutil.copy(f"testdata/components/{name}.wasm", folder)
@@ -67,7 +64,6 @@ def main():
         )
         cpu, wall, _ = least([[AMBIT, "check", "workload.yaml"]], folder)[0]
         print(f"\n`ambit check` on a local workload of five components, cold process: {wall * 1000:.0f} ms wall, {cpu * 1000:.0f} ms CPU")
-    del resource
 
 
 if __name__ == "__main__":
