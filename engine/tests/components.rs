@@ -386,3 +386,51 @@ fn linker_gives_up_towards_more() {
     assert_eq!(component.linked_count(), component.function_count());
     assert!(!component.linkage.reasons.is_empty());
 }
+
+#[test]
+fn linker_that_gives_up_among_exports_gives_up_towards_more() {
+    let items: String = (0..90).map(|i| format!("(export \"x{i}\" (func $f))")).collect();
+    let bytes = assemble(&format!(
+        r#"(component
+            (import "a:b/c" (instance $c (export "g" (func))))
+            (core module $m (func (export "f")))
+            (core instance $i (instantiate $m))
+            (func $f (canon lift (core func $i "f")))
+            (instance $big {items})
+            (export "a:b/d" (instance $big))
+            (export "a:b/e" (instance $big))
+            (alias export $c "g" (func $g))
+            (export "last" (func $g)))"#
+    ));
+    let mut limits = Limits::default();
+    limits.max_link_steps = 150;
+    let component = Component::read(&bytes, &limits).expect("valid");
+    assert_eq!(component.linked_count(), 1);
+    assert!(!component.linkage.reasons.is_empty());
+}
+
+#[test]
+fn names_are_bounded() {
+    let outer = |length: usize| {
+        let name = "n".repeat(length);
+        [
+            format!("(component (import \"{name}\" (func)))"),
+            format!("(component (import \"f\" (func $f)) (export \"{name}\" (func $f)))"),
+            format!("(component (import \"i\" (instance (export \"{name}\" (func)))))"),
+            format!("(component (import \"c\" (component (import \"{name}\" (func)))))"),
+        ]
+    };
+    for text in outer(1_024) {
+        assert!(read(&assemble(&text)).is_ok(), "{text}");
+    }
+    for text in outer(1_025) {
+        let error = read(&assemble(&text)).unwrap_err();
+        assert_eq!(error.code(), "component-name-too-long", "{text}");
+    }
+    // Names of instances within one another count together.
+    let half = "n".repeat(600);
+    let nested = format!(
+        "(component (import \"i\" (instance (export \"{half}\" (instance (export \"{half}\" (func)))))))"
+    );
+    assert_eq!(read(&assemble(&nested)).unwrap_err().code(), "component-name-too-long");
+}

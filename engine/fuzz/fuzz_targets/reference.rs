@@ -6,18 +6,29 @@ use ambit_engine::reference::{ImageSource, PinnedReference, Reference};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
-    let _ = ImageSource::parse(text);
+    match ImageSource::parse(text) {
+        ImageSource::Oci(reference) => assert!(text.ends_with(&reference.to_string())),
+        ImageSource::File(path) => assert!(text.ends_with(&path)),
+        ImageSource::Artifact(name) => assert_eq!(text, format!("artifact://{name}")),
+        ImageSource::Layout { path, tag } => {
+            let tag = tag.map(|tag| format!(":{tag}")).unwrap_or_default();
+            assert_eq!(text, format!("layout:{path}{tag}"));
+        }
+        ImageSource::Invalid(error) => assert!(!error.to_string().is_empty()),
+    }
     if let Ok(reference) = text.parse::<Reference>() {
         assert_eq!(reference.to_string(), text);
         assert!(reference.tag().is_none_or(|tag| text.contains(tag)));
+        assert!(reference.repository().is_within(reference.repository().registry()));
         let pinned = PinnedReference::try_from(reference.clone());
         assert_eq!(pinned.is_ok(), reference.digest().is_some());
         if let Ok(pinned) = pinned {
             let again: Reference = pinned.to_string().parse().expect("a pinned reference");
-            assert_eq!(again.repository(), pinned.repository());
+            assert_eq!(PinnedReference::try_from(again).as_ref(), Ok(&pinned));
         }
     }
     if let Some(name) = InterfaceName::parse(text) {
-        assert_eq!(InterfaceName::parse(&name.to_string()), Some(name));
+        assert_eq!(name.to_string(), text);
+        assert!(name.on_track().starts_with(&name.unversioned()));
     }
 });
