@@ -178,7 +178,7 @@ impl Reach {
         target: Target,
         catalogue: &Catalogue,
     ) -> Self {
-        let links = Links::of(workload, bytes, catalogue);
+        let links = Links::of(workload, bytes);
         let mounts = links.effective_mounts(workload, target);
         let context = entries::Context { workload, bytes, target, catalogue, links: &links };
         let components: Vec<ComponentReach> = workload

@@ -17,7 +17,7 @@ use ambit_engine::document::{self, DocumentLimits, Format, Node};
 use ambit_engine::input::Request;
 use ambit_engine::limits::Limits;
 use ambit_engine::policy::{PolicyLimits, PolicySet, Profile, embedded};
-use ambit_engine::reach::{Analysis, Bytes};
+use ambit_engine::reach::{Analysis, Bytes, LinkProblem, Reach};
 use ambit_engine::review::{Mode, Review, Subject, Terms, review};
 use ambit_engine::workload::{self, Documents, Target};
 
@@ -290,4 +290,136 @@ spec:
     let found = workload::read(text.as_bytes(), Format::Yaml, None, &DocumentLimits::default());
     let found = found.expect("a workload");
     assert!(!format!("{found:?}").contains("planted-value-9137"));
+}
+
+/// A workload of components that share host interfaces and a folder each.
+fn crowd(components: usize, interfaces: usize, mounts: bool) -> String {
+    use std::fmt::Write as _;
+    let mut text = String::from(
+        "apiVersion: runtime.wasmcloud.dev/v1alpha1\nkind: Workload\nmetadata: {name: w}\nspec:\n",
+    );
+    text.push_str("  volumes: [{name: v, hostPath: {path: /srv/v}}]\n  hostInterfaces:\n");
+    for n in 0..interfaces {
+        let _ = writeln!(text, "  - {{namespace: acme, package: p{n}, interfaces: [i]}}");
+    }
+    text.push_str("  components:\n");
+    for n in 0..components {
+        let mount = if mounts {
+            ", localResources: {volumeMounts: [{name: v, mountPath: /v}]}"
+        } else {
+            ""
+        };
+        let _ = writeln!(text, "  - {{name: c{n}, image: 'a/b:1'{mount}}}");
+    }
+    text
+}
+
+#[test]
+fn what_components_share_is_bounded_over_a_whole_file() {
+    let read = |text: &str| {
+        workload::read(text.as_bytes(), Format::Yaml, None, &DocumentLimits::default())
+            .map(|found| found.workloads.len())
+            .map_err(|error| error.code())
+    };
+    assert_eq!(read(&crowd(100, 64, true)), Ok(1));
+    assert_eq!(read(&crowd(400, 400, false)), Err("manifest-too-much-shared"));
+    assert_eq!(read(&crowd(500, 1, true)), Err("manifest-too-much-shared"));
+    assert_eq!(read(&crowd(300, 1, true)), Ok(1));
+    // Each document is within the limit, and together they are not.
+    let one = crowd(200, 200, false);
+    assert_eq!(read(&one), Ok(1));
+    assert_eq!(read(&[one.as_str(); 3].join("---\n")), Err("manifest-too-much-shared"));
+}
+
+#[test]
+fn more_paths_than_can_be_listed_count_as_the_worst() {
+    use std::fmt::Write as _;
+    let mut text = String::from(
+        "apiVersion: runtime.wasmcloud.dev/v1alpha1\nkind: Workload\nmetadata: {name: w}\nspec:\n  volumes:\n",
+    );
+    let long = "d".repeat(200);
+    let path = vec![long.as_str(); 20].join("/");
+    let mut mounts = String::new();
+    for n in 0..512 {
+        let _ = writeln!(text, "  - {{name: v{n}, hostPath: {{path: /srv/{n}/{path}}}}}");
+        let _ = write!(mounts, "{{name: v{n}, mountPath: /m{n}}}, ");
+    }
+    text.push_str("  components:\n");
+    for name in ["a", "b"] {
+        let _ = writeln!(
+            text,
+            "  - {{name: {name}, image: 'x/y:1', localResources: {{allowedHosts: [h.example], volumeMounts: [{mounts}]}}}}"
+        );
+    }
+    let found = workload::read(text.as_bytes(), Format::Yaml, None, &DocumentLimits::default());
+    let mut workload = found.expect("within the limits").workloads.remove(0);
+    let catalogue = catalogue();
+    let component = component("dummy-everything.wasm");
+    let capabilities = CapabilitySet::of(&component, &catalogue);
+    let bytes =
+        [Bytes::Present(Analysis { component: &component, capabilities: &capabilities }); 2];
+    let reach = Reach::of(&workload, &bytes, Target::Ambit, &catalogue);
+    let last = reach.paths.last().expect("a path");
+    assert!(last.unbounded && last.reads == ["more than can be listed"]);
+    // With half of the folders everything is listed, and the end is the one host that is granted.
+    for component in &mut workload.components {
+        component.mounts.truncate(200);
+    }
+    let reach = Reach::of(&workload, &bytes, Target::Ambit, &catalogue);
+    assert_eq!(reach.paths.len(), 2);
+    assert!(reach.paths.iter().all(|path| !path.unbounded && path.sends == ["h.example"]));
+}
+
+#[test]
+fn links_are_found_by_interface_and_circles_are_named() {
+    let part = |imports: &str, exports: &str| {
+        let text = format!(
+            "(component (import \"{imports}\" (instance)) (instance $x) (export \"{exports}\" (instance $x)))"
+        );
+        Component::read(&wat::parse_str(text).expect("text"), &Limits::default()).expect("valid")
+    };
+    let links = |parts: &[Component]| {
+        let names: String =
+            (0..parts.len()).map(|n| format!("  - {{name: c{n}, image: 'x/y:1'}}\n")).collect();
+        let text = format!(
+            "apiVersion: runtime.wasmcloud.dev/v1alpha1\nkind: Workload\nmetadata: {{name: w}}\nspec:\n  components:\n{names}"
+        );
+        let found = workload::read(text.as_bytes(), Format::Yaml, None, &DocumentLimits::default());
+        let workload = found.expect("a workload").workloads.remove(0);
+        let catalogue = catalogue();
+        let sets: Vec<CapabilitySet> =
+            parts.iter().map(|part| CapabilitySet::of(part, &catalogue)).collect();
+        let bytes: Vec<Bytes<'_>> = parts
+            .iter()
+            .zip(&sets)
+            .map(|(component, capabilities)| Bytes::Present(Analysis { component, capabilities }))
+            .collect();
+        Reach::of(&workload, &bytes, Target::WasmCloud, &catalogue).links
+    };
+    // The version of the track doesn't matter, another track does.
+    let chain = links(&[
+        part("acme:b/i@1.2.0", "acme:a/i@1.0.0"),
+        part("acme:c/i@1.0.0", "acme:b/i@1.0.0"),
+        part("acme:d/i@2.0.0", "acme:c/i@1.9.0"),
+        part("acme:z/i@1.0.0", "acme:d/i@1.0.0"),
+    ]);
+    assert_eq!(chain.closure(0), [0, 1, 2].into());
+    assert_eq!(chain.closure(2), [2].into());
+    assert_eq!(chain.connected(2), [0, 1, 2].into());
+    assert_eq!(chain.connected(3), [3].into());
+    assert!(chain.problems.is_empty());
+    let circle = links(&[
+        part("acme:b/i@1.0.0", "acme:a/i@1.0.0"),
+        part("acme:a/i@1.0.0", "acme:b/i@1.0.0"),
+        part("acme:a/i@1.0.0", "acme:x/i@1.0.0"),
+    ]);
+    assert_eq!(circle.problems, [LinkProblem::Cycle(vec![0, 1])]);
+    let twice = links(&[
+        part("acme:b/i@1.0.0", "acme:a/i@1.0.0"),
+        part("acme:q/i@1.0.0", "acme:b/i@1.0.0"),
+        part("acme:q/i@1.0.0", "acme:b/i@1.3.0"),
+    ]);
+    assert!(
+        matches!(&twice.problems[..], [LinkProblem::Ambiguous { from: 0, candidates, .. }] if candidates == &[1, 2])
+    );
 }

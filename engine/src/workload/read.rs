@@ -6,7 +6,7 @@ use super::container;
 use super::wasmcloud::{self, Spec};
 use super::{
     ComponentSpec, HostGrantList, Image, Level, Named, Place, Placement, Problem, ReferenceEntry,
-    ReferenceKind, Role, Target, Workload, lint,
+    ReferenceKind, Role, Target, VolumeSource, Workload, lint,
 };
 use crate::document::{self, DocumentError, DocumentLimits, Format, Node, Position};
 use crate::document::{FieldProblem, Fields, Pointer, Text};
@@ -15,6 +15,13 @@ use crate::reference::ImageSource;
 /// Items of one list of a workload: components, volumes, mounts, hosts. Some checks compare each
 /// with each.
 const MAX_ITEMS: usize = 512;
+
+/// What a file's workloads may weigh, each times the number of its components: a report names what
+/// a workload shares (host interfaces, folders along links, members of a closure) once for each.
+const MAX_SHARED: usize = 16 << 20;
+
+/// What an item weighs besides its text.
+const ITEM_WEIGHT: usize = 64;
 
 /// Lists in lists beyond this depth are refused; Kubernetes has no use for one.
 const MAX_LIST_DEPTH: usize = 4;
@@ -40,6 +47,15 @@ pub enum WorkloadError {
         /// What the list holds.
         what: &'static str,
         /// How many there are.
+        found: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// The workloads of the file, each times the number of its components, weigh more than the
+    /// limit.
+    #[error("what the components share weighs {found}, over the limit of {limit} for one file")]
+    TooMuchShared {
+        /// The weight: bytes of text, and a constant for each item.
         found: usize,
         /// The limit.
         limit: usize,
@@ -72,6 +88,7 @@ impl WorkloadError {
             Self::Document(source) => source.code(),
             Self::NoWorkload { .. } => "manifest-no-workload",
             Self::TooManyItems { .. } => "manifest-too-many-items",
+            Self::TooMuchShared { .. } => "manifest-too-much-shared",
             Self::ListTooDeep { .. } => "manifest-list-too-deep",
         }
     }
@@ -85,7 +102,9 @@ impl WorkloadError {
                 "give a Workload, WorkloadDeployment, WorkloadReplicaSet, Artifact, HTTPTrigger or SpinApp, or a Pod or pod template with a wasm runtime class"
                     .to_owned(),
             ),
-            Self::TooManyItems { .. } => Some("split the workload".to_owned()),
+            Self::TooManyItems { .. } | Self::TooMuchShared { .. } => {
+                Some("split the workload, or the file".to_owned())
+            }
             Self::ListTooDeep { .. } => Some("put the workloads into one list".to_owned()),
         }
     }
@@ -95,7 +114,10 @@ impl WorkloadError {
     pub fn position(&self) -> Option<Position> {
         match self {
             Self::Document(source) => source.position(),
-            Self::NoWorkload { .. } | Self::TooManyItems { .. } | Self::ListTooDeep { .. } => None,
+            Self::NoWorkload { .. }
+            | Self::TooManyItems { .. }
+            | Self::TooMuchShared { .. }
+            | Self::ListTooDeep { .. } => None,
         }
     }
 }
@@ -142,9 +164,16 @@ pub fn read(
     let artifacts = objects.iter().filter_map(|(node, _)| artifact_image(node)).collect();
     let reader = Reader { target, artifacts };
     let mut found = Documents::default();
+    let mut shared = 0_usize;
     for (node, pointer) in &objects {
         match reader.object(node, pointer)? {
-            Object::Workload(workload) => found.workloads.push(*workload),
+            Object::Workload(workload) => {
+                shared = shared.saturating_add(shared_weight(&workload));
+                if shared > MAX_SHARED {
+                    return Err(WorkloadError::TooMuchShared { found: shared, limit: MAX_SHARED });
+                }
+                found.workloads.push(*workload);
+            }
             Object::Skipped(skipped) => found.skipped.push(skipped),
         }
     }
@@ -426,6 +455,44 @@ fn bounded(workload: &Workload) -> Result<(), WorkloadError> {
         check("volume mounts", component.mounts.len())?;
     }
     Ok(())
+}
+
+/// Returns what a report over a workload can come to, in bytes of text and a constant for each item.
+///
+/// Every component can be named with all others, with each host interface, and under wasmCloud's
+/// reading with the folders of everything that it is linked to.
+fn shared_weight(workload: &Workload) -> usize {
+    let item = |text: usize| text.saturating_add(ITEM_WEIGHT);
+    let sum = |items: &mut dyn Iterator<Item = usize>| items.fold(0, usize::saturating_add);
+    let count = workload.components.len();
+    let interfaces = sum(&mut workload.host_interfaces.iter().map(|entry| {
+        let names = sum(&mut entry.interfaces.iter().map(|named| item(named.name.len())));
+        let values = sum(&mut entry.config.values().map(String::len));
+        let references = sum(&mut entry.references.iter().map(|r| item(r.name.len())));
+        [entry.namespace.len(), entry.package.len(), values, references]
+            .into_iter()
+            .fold(item(names), usize::saturating_add)
+    }));
+    let volume = |name: &str| {
+        // A host path is written again for each mount of its volume.
+        workload.volume(name).map_or(0, |volume| match &volume.source {
+            VolumeSource::Host(path) => path.as_str().len(),
+            VolumeSource::Object(_, name) | VolumeSource::Other(name) => name.len(),
+            VolumeSource::Ephemeral | VolumeSource::Invalid => 0,
+        })
+    };
+    let mounts = sum(&mut workload.components.iter().flat_map(|c| &c.mounts).map(|mount| {
+        let guest = mount.guest.as_ref().map_or(0, |guest| guest.as_str().len());
+        item(mount.volume.len().saturating_add(guest).saturating_add(volume(&mount.volume)))
+    }));
+    let hosts = sum(&mut workload
+        .components
+        .iter()
+        .flat_map(|component| component.hosts.entries())
+        .map(|entry| item(entry.text.len())));
+    let names = sum(&mut workload.components.iter().map(|c| item(c.name.len())));
+    let once = [interfaces, mounts, hosts, names].into_iter().fold(0, usize::saturating_add);
+    count.saturating_mul(once)
 }
 
 /// Turns pairs of strings into a map; the last of equal keys wins, and the parser refuses those.
