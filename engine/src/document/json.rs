@@ -159,6 +159,11 @@ impl Reader<'_> {
             && !unsigned.contains(".e")
             && !unsigned.contains(".E");
         match scalar::number(text).filter(|_| strict) {
+            // JSON's only zero with a sign; an integer would lose it.
+            Some(_) if text == "-0" => {
+                self.at = self.at.saturating_add(text.len());
+                Ok(Value::Float(-0.0))
+            }
             Some(value) => {
                 self.at = self.at.saturating_add(text.len());
                 Ok(value)

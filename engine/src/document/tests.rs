@@ -272,7 +272,7 @@ fn json_is_strict() {
         assert_eq!(strict(text).expect_err(text).code(), "manifest-syntax", "{text}");
     }
     for (text, value) in [
-        ("[-0, 1.5E+2, 1e-1]", "[0,150.0,0.1]"),
+        ("[-0, 1.5E+2, 1e-1]", "[-0.0,150.0,0.1]"),
         ("\"\\ud83d\\ude00\\/\"", "\"😀/\""),
         (" {\"a\" : [ ] , \"b\" : { } } ", "{\"a\":[],\"b\":{}}"),
         ("null", "null"),
