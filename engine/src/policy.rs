@@ -11,6 +11,7 @@ mod builtins;
 mod callgraph;
 mod evaluate;
 mod metadata;
+mod module;
 mod pack;
 mod sprintf;
 
@@ -20,6 +21,7 @@ use std::time::Duration;
 
 pub use evaluate::{EvaluationError, PolicySet, RawFinding, TestOutcome};
 pub use metadata::RuleInfo;
+pub use module::{check_module, evaluate_module};
 pub use pack::{Origin, Pack, PackError, PackFile, Parameter, embedded};
 
 /// What a finding of a rule leads to.

@@ -102,7 +102,7 @@ pub fn review(subject: Subject<'_>, terms: &Terms<'_>) -> Review {
         terms,
         findings: Vec::new(),
         errors: Vec::new(),
-        rules: terms.policies.rules(),
+        rules: terms.policies.rules().clone(),
         used: used_packs(terms, &input, target),
     };
     collector.unavailable();

@@ -64,7 +64,7 @@ pub(crate) fn run(command: &Check, global: &Global, output: &Output) -> Result<E
     );
     match output.format {
         Format::Json => output.json(&document)?,
-        Format::Sarif => output.json(&sarif::render(&document, &policies.rules()))?,
+        Format::Sarif => output.json(&sarif::render(&document, policies.rules()))?,
         Format::Junit => output.answer(&junit::render(&document))?,
         Format::Github => output.answer(&github::render(&document))?,
         Format::Markdown => output.answer(&markdown::render(&document))?,

@@ -26,12 +26,40 @@ struct Definition {
     whole: bool,
 }
 
+/// The version of the language.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Syntax {
+    /// Rego v0: bodies without `if`, sets without `contains`.
+    V0,
+    /// Rego v1.
+    V1,
+}
+
 /// Parses the modules, refuses recursion, and returns the paths of the rules to evaluate.
 pub(super) fn check(
     pack: &str,
     modules: &[(String, String)],
 ) -> Result<BTreeSet<String>, PackError> {
+    read(pack, modules, Syntax::V1).map(|rules| rules.entrypoints)
+}
+
+/// Parses the modules, refuses recursion, and returns the paths of all rules.
+pub(super) fn paths(
+    pack: &str,
+    modules: &[(String, String)],
+    syntax: Syntax,
+) -> Result<BTreeSet<String>, PackError> {
+    read(pack, modules, syntax).map(|rules| rules.all)
+}
+
+struct Rules {
+    entrypoints: BTreeSet<String>,
+    all: BTreeSet<String>,
+}
+
+fn read(pack: &str, modules: &[(String, String)], syntax: Syntax) -> Result<Rules, PackError> {
     let mut engine = regorus::Engine::new();
+    engine.set_rego_v0(syntax == Syntax::V0);
     for (name, text) in modules {
         engine.add_policy(name.clone(), text.clone()).map_err(|error| PackError::Syntax {
             file: name.clone(),
@@ -47,6 +75,7 @@ pub(super) fn check(
     let packages: Vec<String> = parsed.iter().map(|module| package(module)).collect();
     let mut definitions: BTreeMap<String, Definition> = BTreeMap::new();
     let mut entrypoints = BTreeSet::new();
+    let mut all = BTreeSet::new();
     for (module, text) in parsed.into_iter().zip(modules.iter().map(|(_, text)| text)) {
         let package = package(module);
         let roots = roots(module, text);
@@ -62,6 +91,9 @@ pub(super) fn check(
             if is_entrypoint(&first) && !function && rule.get("Spec").is_some() {
                 entrypoints.insert(format!("data.{package}.{first}"));
             }
+            if !function {
+                all.insert(format!("data.{package}.{first}"));
+            }
             let definition = definitions.entry(first.clone()).or_default();
             definition.function |= function;
             collect(body, (&roots, &packages), definition);
@@ -74,7 +106,7 @@ pub(super) fn check(
     }
     match circle(&definitions) {
         Some(names) => Err(PackError::Recursion { pack: pack.to_owned(), names }),
-        None => Ok(entrypoints),
+        None => Ok(Rules { entrypoints, all }),
     }
 }
 

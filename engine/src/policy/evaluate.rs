@@ -14,6 +14,9 @@ use super::{Action, Parameters, PolicyLimits, builtins};
 /// The stack of the evaluation thread; the evaluator recurses on the nesting of policies.
 const STACK_BYTES: usize = 64 << 20;
 
+/// Steps of the evaluator between two looks at the timer.
+pub(super) const CHECK_INTERVAL: NonZeroU32 = NonZeroU32::MIN.saturating_add(63);
+
 /// Why there is no answer from the policies.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -115,6 +118,7 @@ pub struct TestOutcome {
 #[derive(Clone, Debug)]
 pub struct PolicySet {
     packs: Vec<Pack>,
+    rules: BTreeMap<String, super::RuleInfo>,
     engine: Engine,
     limits: PolicyLimits,
 }
@@ -153,7 +157,33 @@ impl PolicySet {
         }
         let data = serde_json::json!({ "params": params }).to_string();
         engine.add_data_json(&data).map_err(|error| form(error.to_string()))?;
-        Ok(Self { packs, engine, limits })
+        let rules = packs.iter().flat_map(Pack::rules).cloned().map(|rule| (rule.full(), rule));
+        let rules = rules.collect();
+        let mut set = Self { packs, rules, engine, limits };
+        set.analyse();
+        Ok(set)
+    }
+
+    /// Has the modules analysed once, so that no evaluation does it again: the engine analyses them
+    /// before its first evaluation, and its copies keep the result. What goes wrong here goes wrong
+    /// in every evaluation too, and is reported there.
+    fn analyse(&mut self) {
+        let Some(entrypoint) = self.packs.iter().find_map(|pack| pack.entrypoints.first()) else {
+            return;
+        };
+        let (entrypoint, limit) = (entrypoint.clone(), self.limits.max_time);
+        let mut engine = self.engine.clone();
+        let analysed = on_big_stack(|| {
+            engine.set_execution_timer_config(ExecutionTimerConfig {
+                limit,
+                check_interval: CHECK_INTERVAL,
+            });
+            let _ = engine.set_input_json("{}").and_then(|()| engine.eval_rule(entrypoint));
+            Ok(engine)
+        });
+        if let Ok(engine) = analysed {
+            self.engine = engine;
+        }
     }
 
     /// Returns the packs.
@@ -162,7 +192,7 @@ impl PolicySet {
         &self.packs
     }
 
-    /// Asks every rule about `input`, a JSON document.
+    /// Asks every rule of every pack about `input`, a JSON document.
     ///
     /// Findings are sorted and without repeats. The evaluation runs on a thread of its own, which
     /// ends before this returns.
@@ -171,25 +201,43 @@ impl PolicySet {
     ///
     /// [`EvaluationError`], whatever goes wrong; there are no findings then.
     pub fn evaluate(&self, input: &str) -> Result<Vec<RawFinding>, EvaluationError> {
-        if self.packs.is_empty() {
-            return Err(EvaluationError::NoRules);
-        }
-        on_big_stack(|| self.evaluate_here(input))
+        self.evaluate_packs(input, |_| true)
     }
 
-    fn evaluate_here(&self, input: &str) -> Result<Vec<RawFinding>, EvaluationError> {
+    /// Asks the rules of the packs that `joins` chooses by name, as [`PolicySet::evaluate`] does.
+    ///
+    /// # Errors
+    ///
+    /// [`EvaluationError`]; [`EvaluationError::NoRules`] if no pack is chosen.
+    pub fn evaluate_packs(
+        &self,
+        input: &str,
+        joins: impl Fn(&str) -> bool,
+    ) -> Result<Vec<RawFinding>, EvaluationError> {
+        let packs: Vec<&Pack> = self.packs.iter().filter(|pack| joins(&pack.name)).collect();
+        if packs.is_empty() {
+            return Err(EvaluationError::NoRules);
+        }
+        on_big_stack(|| self.evaluate_here(input, &packs))
+    }
+
+    fn evaluate_here(
+        &self,
+        input: &str,
+        packs: &[&Pack],
+    ) -> Result<Vec<RawFinding>, EvaluationError> {
         let mut engine = self.engine.clone();
         engine.set_input_json(input).map_err(|error| EvaluationError::Rule {
             entrypoint: "input".to_owned(),
             message: error.to_string(),
         })?;
         let mut findings = BTreeSet::new();
-        for pack in &self.packs {
+        for pack in packs {
             for entrypoint in &pack.entrypoints {
                 // The timer counts for one call, so each gets what the whole may take.
                 engine.set_execution_timer_config(ExecutionTimerConfig {
                     limit: self.limits.max_time,
-                    check_interval: NonZeroU32::MIN.saturating_add(63),
+                    check_interval: CHECK_INTERVAL,
                 });
                 let value = engine.eval_rule(entrypoint.clone()).map_err(|error| {
                     let message = error.to_string();
@@ -284,18 +332,14 @@ impl PolicySet {
 
     /// Returns what the rules' METADATA say, by full name, `baseline/image/digest-pin`.
     #[must_use]
-    pub fn rules(&self) -> BTreeMap<String, super::RuleInfo> {
-        self.packs
-            .iter()
-            .flat_map(|pack| pack.rules().into_iter().cloned())
-            .map(|rule| (rule.full(), rule))
-            .collect()
+    pub fn rules(&self) -> &BTreeMap<String, super::RuleInfo> {
+        &self.rules
     }
 }
 
 /// Runs `work` on a thread with a stack that the evaluator can't overflow, and turns a panic into
 /// an error.
-fn on_big_stack<T: Send>(
+pub(super) fn on_big_stack<T: Send>(
     work: impl FnOnce() -> Result<T, EvaluationError> + Send,
 ) -> Result<T, EvaluationError> {
     let panic = |message: String| EvaluationError::Panic { message };
