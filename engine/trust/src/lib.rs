@@ -9,7 +9,18 @@
 //! digest. An outage is an error and never reads as "unsigned". Only [`verify`] makes a
 //! [`verify::Verified`].
 
+pub mod attach;
+pub mod cache;
+pub mod candidate;
+pub mod discover;
+mod disk;
 pub mod error;
+pub mod keys;
+pub mod layout;
+pub mod manifest;
 pub mod oci;
+mod overlap;
 pub mod registry;
+pub mod resolve;
+pub mod sign;
 pub mod store;
