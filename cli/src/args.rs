@@ -90,6 +90,20 @@ pub(crate) enum Command {
     Reach(Reach),
     /// Decide whether workloads or components are allowed
     Check(Check),
+    /// Verify signatures and attestations against a trust policy or cosign's flags
+    Verify(Box<Verify>),
+    /// Write the digest that each tag has now into workload documents
+    Pin(Pin),
+    /// Fetch a component from a registry or layout
+    Pull(Pull),
+    /// Store a component in a registry or layout
+    Push(Push),
+    /// Sign an image with a key, as cosign does
+    Sign(Sign),
+    /// Attest something about an image with a key, as cosign does
+    Attest(Attest),
+    /// Make a key pair for `sign` and `attest`
+    Keygen(Keygen),
     /// Print the page of a diagnostic code
     Explain(Explain),
     /// Look at policy packs and schemas
@@ -105,7 +119,7 @@ pub(crate) enum Command {
 #[derive(Args, Debug)]
 #[command(after_help = "Example: ambit inspect app.wasm")]
 pub(crate) struct Inspect {
-    /// A `.wasm` file, `-` for standard input, or `layout:DIR[:TAG]`
+    /// A `.wasm` file, `-` for standard input, `REGISTRY/REPO[:TAG][@DIGEST]`, or `layout:DIR[:TAG]`
     pub(crate) source: String,
     /// Print the component's world in WIT instead
     #[arg(long)]
@@ -113,12 +127,50 @@ pub(crate) struct Inspect {
     /// Validate function bodies too
     #[arg(long)]
     pub(crate) check_code: bool,
+    #[command(flatten)]
+    pub(crate) registry: Registry,
+}
+
+/// How registries are read.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Registries")]
+pub(crate) struct Registry {
+    /// Read files, layouts and the cache only; fetch nothing
+    #[arg(long)]
+    pub(crate) offline: bool,
+    /// Keep what was fetched here; default: `ambit` in the user's cache folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cache_dir: Option<PathBuf>,
+    /// Read from another registry instead; digests are checked, reports keep the name
+    #[arg(long, value_name = "HOST=HOST[:PORT][/PREFIX]")]
+    pub(crate) mirror: Vec<String>,
+    /// Allow plain http and inside addresses for this registry
+    #[arg(long, value_name = "HOST[:PORT]")]
+    pub(crate) insecure_registry: Vec<String>,
+    /// Show no progress
+    #[arg(long)]
+    pub(crate) no_progress: bool,
+}
+
+/// Whose signatures count.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Trust")]
+pub(crate) struct Trust {
+    /// Trust policies: TrustPolicy or ClusterImagePolicy documents
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trust: Vec<PathBuf>,
+    /// Use this `trusted_root.json` in place of the built-in public-good one
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trusted_root: Option<PathBuf>,
+    /// Fetch the public-good root by TUF first, into the cache
+    #[arg(long, conflicts_with = "offline")]
+    pub(crate) update_trust_root: bool,
 }
 
 /// Where the bytes and the meaning of workloads come from.
 #[derive(Args, Debug)]
 pub(crate) struct Inputs {
-    /// Workload documents or components; `-` for standard input
+    /// Workload documents, components, or references; `-` for standard input
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<String>,
     /// Take this file for the bytes of the component NAME; nothing is fetched for it
@@ -127,6 +179,8 @@ pub(crate) struct Inputs {
     /// Whose semantics grants have; default: those of each document's own engine
     #[arg(long, value_enum)]
     pub(crate) target: Option<TargetName>,
+    #[command(flatten)]
+    pub(crate) registry: Registry,
 }
 
 /// A target by name.
@@ -206,6 +260,8 @@ pub(crate) struct Check {
     /// Print what each component can reach before the decision (human output)
     #[arg(long)]
     pub(crate) reach: bool,
+    #[command(flatten)]
+    pub(crate) trust: Trust,
     /// Print the merged configuration with the origin of each value, and stop
     #[arg(long)]
     pub(crate) show_config: bool,
@@ -227,6 +283,236 @@ impl From<ProfileName> for Profile {
             ProfileName::Strict => Self::Strict,
         }
     }
+}
+
+/// `ambit verify`.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Examples:\n  ambit verify registry.example/mail:1.4 --trust trust.yaml\n  ambit verify registry.example/mail:1.4 --key cosign.pub\n  ambit verify --bundle app.sigstore.json --artifact app.wasm --certificate-identity dana@example.com \\\n    --certificate-oidc-issuer https://accounts.example.com"
+)]
+pub(crate) struct Verify {
+    /// `REGISTRY/REPO[:TAG][@DIGEST]` or `layout:DIR[:TAG]`
+    #[arg(required_unless_present = "bundle")]
+    pub(crate) reference: Option<String>,
+    /// Verify this bundle, without a registry
+    #[arg(long, value_name = "FILE", conflicts_with = "reference")]
+    pub(crate) bundle: Option<PathBuf>,
+    /// The digest that the bundle is about
+    #[arg(long, value_name = "DIGEST", requires = "bundle", conflicts_with = "artifact")]
+    pub(crate) digest: Option<String>,
+    /// The file that the bundle is about
+    #[arg(long, value_name = "FILE", requires = "bundle")]
+    pub(crate) artifact: Option<PathBuf>,
+    /// The time of the verification; default: the time of the run
+    #[arg(long, value_name = "RFC3339")]
+    pub(crate) now: Option<String>,
+    #[command(flatten)]
+    pub(crate) cosign: CosignFlags,
+    #[command(flatten)]
+    pub(crate) trust: Trust,
+    #[command(flatten)]
+    pub(crate) registry: Registry,
+}
+
+/// Flags that cosign has too, under the same names and with the same meaning, but for regular
+/// expressions: they have to match the whole text here.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "As cosign has them")]
+pub(crate) struct CosignFlags {
+    /// Public key: a PEM file, or `env://VARIABLE`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key: Option<String>,
+    /// The certificate's subject
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) certificate_identity: Option<String>,
+    /// A pattern that the certificate's whole subject matches
+    #[arg(long, value_name = "REGEX", conflicts_with = "certificate_identity")]
+    pub(crate) certificate_identity_regexp: Option<String>,
+    /// The issuer in the certificate
+    #[arg(long, value_name = "URL")]
+    pub(crate) certificate_oidc_issuer: Option<String>,
+    /// A pattern that the certificate's whole issuer matches
+    #[arg(long, value_name = "REGEX", conflicts_with = "certificate_oidc_issuer")]
+    pub(crate) certificate_oidc_issuer_regexp: Option<String>,
+    /// The event that triggered the GitHub workflow
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) certificate_github_workflow_trigger: Option<String>,
+    /// The commit of the GitHub workflow
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) certificate_github_workflow_sha: Option<String>,
+    /// The name of the GitHub workflow
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) certificate_github_workflow_name: Option<String>,
+    /// The repository of the GitHub workflow
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) certificate_github_workflow_repository: Option<String>,
+    /// The git reference of the GitHub workflow
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) certificate_github_workflow_ref: Option<String>,
+    /// Certificates (PEM) of the authorities that may issue, in place of a trust root's
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca_roots: Option<PathBuf>,
+    /// Certificates (PEM) between those and the signer's
+    #[arg(long, value_name = "FILE", requires = "ca_roots")]
+    pub(crate) ca_intermediates: Option<PathBuf>,
+    /// Certificates (PEM) from the signer's issuer up to a root
+    #[arg(long, value_name = "FILE", conflicts_with = "ca_roots")]
+    pub(crate) certificate_chain: Option<PathBuf>,
+    /// Ask for no transparency log entry
+    #[arg(long)]
+    pub(crate) insecure_ignore_tlog: bool,
+    /// Ask for no certificate transparency timestamp
+    #[arg(long)]
+    pub(crate) insecure_ignore_sct: bool,
+    /// Ask for an RFC 3161 timestamp
+    #[arg(long)]
+    pub(crate) use_signed_timestamps: bool,
+    /// An annotation that the signature must carry
+    #[arg(long, short, value_name = "KEY=VALUE")]
+    pub(crate) annotations: Vec<String>,
+    /// Ask for an attestation of this type: a name of cosign's, or a URI
+    #[arg(long = "type", value_name = "TYPE")]
+    pub(crate) predicate_type: Option<String>,
+    /// The most time since the verified time of signing, as `90d` or `36h`
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) max_age: Option<String>,
+}
+
+/// `ambit pin`.
+#[derive(Args, Debug)]
+#[command(after_help = "Example: ambit pin workload.yaml")]
+pub(crate) struct Pin {
+    /// Workload documents, edited in place; `-` reads standard input and prints the result
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<String>,
+    /// Change nothing; exit with 1 if an image names no digest
+    #[arg(long)]
+    pub(crate) check: bool,
+    #[command(flatten)]
+    pub(crate) registry: Registry,
+}
+
+/// `ambit pull`.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Examples:\n  ambit pull registry.example/mail:1.4 --output mail.wasm\n  ambit pull registry.example/mail:1.4 --output layout:mail:1.4"
+)]
+pub(crate) struct Pull {
+    /// `REGISTRY/REPO[:TAG][@DIGEST]` or `layout:DIR[:TAG]`
+    pub(crate) reference: String,
+    /// The file to write, or `layout:DIR[:TAG]` for everything with its signatures; default: the
+    /// last part of the repository with `.wasm`
+    #[arg(long, short, value_name = "FILE|layout:DIR")]
+    pub(crate) output: Option<String>,
+    #[command(flatten)]
+    pub(crate) registry: Registry,
+}
+
+/// `ambit push`.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Examples:\n  ambit push mail.wasm registry.example/mail:1.4\n  ambit push layout:mail:1.4 registry.example/mail:1.4"
+)]
+pub(crate) struct Push {
+    /// A component, or `layout:DIR[:TAG]` for an image with its signatures
+    pub(crate) source: String,
+    /// `REGISTRY/REPO:TAG` or `layout:DIR:TAG`
+    pub(crate) reference: String,
+    /// An annotation of the manifest
+    #[arg(long, short, value_name = "KEY=VALUE")]
+    pub(crate) annotation: Vec<String>,
+    /// The time of creation; default: the time of the run
+    #[arg(long, value_name = "RFC3339")]
+    pub(crate) created: Option<String>,
+    #[command(flatten)]
+    pub(crate) registry: Registry,
+}
+
+/// A private key and its password.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct SigningKey {
+    /// Private key: PEM, or cosign's encrypted form
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key: PathBuf,
+    /// A file with the key's password; default: `COSIGN_PASSWORD`, else a prompt
+    #[arg(long, value_name = "FILE")]
+    pub(crate) password_file: Option<PathBuf>,
+}
+
+/// `ambit sign`.
+#[derive(Args, Debug)]
+#[command(after_help = "Example: ambit sign registry.example/mail:1.4 --key cosign.key")]
+pub(crate) struct Sign {
+    /// `REGISTRY/REPO[:TAG][@DIGEST]` or `layout:DIR[:TAG]`
+    pub(crate) reference: String,
+    #[command(flatten)]
+    pub(crate) key: SigningKey,
+    /// An annotation of the signature
+    #[arg(long, short, value_name = "KEY=VALUE")]
+    pub(crate) annotations: Vec<String>,
+    /// Write the `.sig` tag of cosign 1 and 2 instead of a bundle
+    #[arg(long)]
+    pub(crate) legacy: bool,
+    /// The time of signing; default: the time of the run
+    #[arg(long, value_name = "RFC3339")]
+    pub(crate) now: Option<String>,
+    #[command(flatten)]
+    pub(crate) registry: Registry,
+}
+
+/// `ambit attest`.
+#[derive(Args, Debug)]
+#[command(group = clap::ArgGroup::new("what").required(true).args(["predicate", "capabilities", "decision"]))]
+#[command(
+    after_help = "Examples:\n  ambit attest registry.example/mail:1.4 --key cosign.key --type cyclonedx --predicate bom.json\n  ambit attest registry.example/mail:1.4 --key cosign.key --capabilities\n  ambit attest registry.example/mail:1.4 --key cosign.key --decision"
+)]
+pub(crate) struct Attest {
+    /// `REGISTRY/REPO[:TAG][@DIGEST]` or `layout:DIR[:TAG]`
+    pub(crate) reference: String,
+    #[command(flatten)]
+    pub(crate) key: SigningKey,
+    /// A JSON file that holds the predicate
+    #[arg(long, value_name = "FILE", requires = "predicate_type")]
+    pub(crate) predicate: Option<PathBuf>,
+    /// The predicate's type: a name of cosign's, or a URI
+    #[arg(long = "type", value_name = "TYPE", requires = "predicate")]
+    pub(crate) predicate_type: Option<String>,
+    /// Attest the capabilities that the component's imports imply
+    #[arg(long)]
+    pub(crate) capabilities: bool,
+    /// Check the component, and attest the decision as a SLSA verification summary
+    #[arg(long)]
+    pub(crate) decision: bool,
+    /// Which rules deny, for `--decision`
+    #[arg(long, value_enum)]
+    pub(crate) profile: Option<ProfileName>,
+    /// Write the `.att` tag of cosign 1 and 2 instead of a bundle
+    #[arg(long)]
+    pub(crate) legacy: bool,
+    /// The time of the attestation; default: the time of the run
+    #[arg(long, value_name = "RFC3339")]
+    pub(crate) now: Option<String>,
+    #[command(flatten)]
+    pub(crate) trust: Trust,
+    #[command(flatten)]
+    pub(crate) registry: Registry,
+}
+
+/// `ambit keygen`.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Example: ambit keygen --output release   (writes release.key and release.pub)"
+)]
+pub(crate) struct Keygen {
+    /// The files' common start: PREFIX.key and PREFIX.pub
+    #[arg(long, short, value_name = "PREFIX", default_value = "cosign")]
+    pub(crate) output: PathBuf,
+    /// A file with the password; default: `COSIGN_PASSWORD`, else a prompt
+    #[arg(long, value_name = "FILE")]
+    pub(crate) password_file: Option<PathBuf>,
+    /// Write the private key without a password (PKCS#8 PEM)
+    #[arg(long, conflicts_with = "password_file")]
+    pub(crate) no_password: bool,
 }
 
 /// `ambit explain`.
@@ -273,6 +559,10 @@ pub(crate) enum SchemaName {
     Reach,
     /// What `check --format json` prints
     Decision,
+    /// What `verify --format json` prints
+    Verify,
+    /// TrustPolicy files
+    TrustPolicy,
 }
 
 /// `ambit completions`.

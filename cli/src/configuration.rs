@@ -105,6 +105,11 @@ impl Configuration {
         PolicySet::prepare(packs, &self.config.parameters, limits).map_err(pack_failure)
     }
 
+    /// The folder from which the paths in the configuration count.
+    pub(crate) fn base(&self) -> &Path {
+        &self.base
+    }
+
     /// The profile: the flag's, else the file's, else the default.
     pub(crate) fn profile(&self, flag: Option<Profile>) -> Profile {
         flag.or(self.config.profile).unwrap_or_default()

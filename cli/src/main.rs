@@ -7,6 +7,8 @@ mod args;
 mod commands;
 mod configuration;
 mod exit;
+mod fetch;
+mod key;
 mod output;
 mod render;
 mod source;
@@ -43,6 +45,13 @@ fn run(arguments: &Arguments, output: &Output) -> Result<Exit, output::Failure> 
         Command::Inspect(command) => commands::inspect::run(command, global, output),
         Command::Reach(command) => commands::reach::run(command, global, output),
         Command::Check(command) => commands::check::run(command, global, output),
+        Command::Verify(command) => commands::verify::run(command, global, output),
+        Command::Pin(command) => commands::pin::run(command, global, output),
+        Command::Pull(command) => commands::artifact::pull(command, global, output),
+        Command::Push(command) => commands::artifact::push(command, global, output),
+        Command::Sign(command) => commands::sign::sign(command, global, output),
+        Command::Attest(command) => commands::sign::attest(command, global, output),
+        Command::Keygen(command) => commands::keygen::run(command, output),
         Command::Explain(command) => commands::explain::run(command, output),
         Command::Policy(command) => commands::policy::run(command, global, output),
         Command::Completions(command) => commands::shell::completions(command, output),

@@ -3,6 +3,7 @@
 use std::io::{ErrorKind, IsTerminal as _, Write as _};
 
 use crate::args::{Color, Format, Global};
+use crate::render::style::safe;
 
 /// Why a run has no answer.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -52,6 +53,11 @@ impl Output {
         }
     }
 
+    /// Whether somebody watches who may be shown progress.
+    pub(crate) fn shows_progress(self) -> bool {
+        self.format == Format::Human && !self.quiet && std::io::stderr().is_terminal()
+    }
+
     /// Whether the answer is coloured.
     pub(crate) fn colored(self) -> bool {
         self.color_out
@@ -83,19 +89,27 @@ impl Output {
         }
     }
 
+    /// Prints a warning about the run, with its code and what to do.
+    pub(crate) fn warning(self, code: &str, message: &str, help: &str) {
+        if !self.quiet {
+            let head = self.err_paint(&format!("warning[{code}]"), "\u{1b}[1;33m");
+            self.run(&format!("{head}: {}\n  = help: {help}\n", safe(message)));
+        }
+    }
+
     /// Prints why there is no answer.
     pub(crate) fn failure(self, failure: &Failure) {
         let mut text = match &failure.snippet {
             Some(snippet) => snippet.clone(),
             None => {
                 let head = self.err_paint(&format!("error[{}]", failure.code), "\u{1b}[1;31m");
-                format!("{head}: {}\n", failure.message)
+                format!("{head}: {}\n", safe(&failure.message))
             }
         };
         if failure.snippet.is_none()
             && let Some(help) = &failure.help
         {
-            text.push_str(&format!("  = help: {help}\n"));
+            text.push_str(&format!("  = help: {}\n", safe(help)));
         }
         self.run(&text);
     }

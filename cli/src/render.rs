@@ -9,3 +9,4 @@ pub(crate) mod reach;
 pub(crate) mod sarif;
 pub(crate) mod snippet;
 pub(crate) mod style;
+pub(crate) mod verify;

@@ -1,16 +1,18 @@
 //! Where bytes come from: files, standard input, OCI image layouts on disk.
 
-mod layout;
 mod load;
 
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-pub(crate) use load::{Inputs, LoadedWorkload, analyse, load};
+pub(crate) use load::{
+    Inputs, LoadedWorkload, analyse, document_failure, load, looks_like_reference,
+};
 
 use ambit_engine::reference::ImageSource;
 
+use crate::fetch::{Fetch, Wanted};
 use crate::output::Failure;
 
 /// Reads a file of at most `limit` bytes.
@@ -57,27 +59,38 @@ fn plain(error: &std::io::Error) -> String {
     text.split(" (os error").next().unwrap_or(&text).to_lowercase()
 }
 
-/// Reads the bytes that a SOURCE names: a file, `-`, or `layout:DIR[:TAG]`.
-pub(crate) fn read_source(source: &str, limit: usize) -> Result<Vec<u8>, Failure> {
+/// Reads the bytes that a SOURCE names: a file, `-`, a reference, or a place in a layout.
+pub(crate) fn read_source(
+    source: &str,
+    limit: usize,
+    fetch: &dyn Fetch,
+) -> Result<Vec<u8>, Failure> {
     if source == "-" {
         return read_stdin(limit);
     }
     let path = Path::new(source);
-    match ImageSource::parse(source) {
-        ImageSource::Layout { path, tag } => {
-            layout::component(Path::new(&path), tag.as_deref(), limit)
-        }
-        ImageSource::File(path) => read_file(Path::new(&path), limit),
+    let parsed = match ImageSource::parse(source) {
+        ImageSource::File(path) => return read_file(Path::new(&path), limit),
+        layout @ ImageSource::Layout { .. } => layout,
         ImageSource::Oci(_) if path.join("oci-layout").is_file() => {
-            layout::component(path, None, limit)
+            ImageSource::Layout { path: source.to_owned(), tag: None, digest: None }
         }
-        ImageSource::Oci(_) if source.starts_with("oci:") => Err(load::not_fetched(source)),
-        ImageSource::Oci(_) if !path.exists() && load::looks_like_reference(source) => {
-            Err(load::not_fetched(source))
+        reference @ (ImageSource::Oci(_) | ImageSource::Invalid(_))
+            if source.starts_with("oci:") =>
+        {
+            reference
+        }
+        reference @ ImageSource::Oci(_) if !path.exists() && looks_like_reference(source) => {
+            reference
         }
         ImageSource::Oci(_) | ImageSource::Artifact(_) | ImageSource::Invalid(_) => {
-            read_file(path, limit)
+            return read_file(path, limit);
         }
+    };
+    let answers = fetch.fetch(&[Wanted { source: parsed }])?;
+    match answers.into_iter().next() {
+        Some(answer) => Ok(answer?.bytes),
+        None => Err(Failure::new("registry-unavailable", format!("{source} gave no answer"), None)),
     }
 }
 

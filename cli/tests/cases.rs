@@ -45,7 +45,7 @@ fn run(arguments: &[&str]) -> Run {
 }
 
 fn check(arguments: &[&str]) -> Run {
-    Run::of(ambit().arg("check").args(["--now", NOW]).args(arguments))
+    Run::of(ambit().arg("check").args(["--offline", "--now", NOW]).args(arguments))
 }
 
 fn validate(schema: &serde_json::Value, text: &str) -> serde_json::Value {
@@ -71,6 +71,13 @@ fn help_of_every_command() {
         &["inspect", "--help"],
         &["reach", "--help"],
         &["check", "--help"],
+        &["verify", "--help"],
+        &["pin", "--help"],
+        &["pull", "--help"],
+        &["push", "--help"],
+        &["sign", "--help"],
+        &["attest", "--help"],
+        &["keygen", "--help"],
         &["explain", "--help"],
         &["policy", "--help"],
         &["policy", "list", "--help"],
@@ -129,7 +136,7 @@ fn wild_documents_with_samples_for_their_bytes() {
     for (file, component, sample) in samples {
         let pair = format!("{component}=components/{sample}.wasm");
         let file = format!("workloads/wild/{file}.yaml");
-        let run = run(&["reach", &file, "--component", &pair]);
+        let run = run(&["reach", "--offline", &file, "--component", &pair]);
         let _ = writeln!(text, "== {file} {pair}\n{}", run.shown());
     }
     insta::assert_snapshot!("reach_wild_with_samples", text);
@@ -140,7 +147,7 @@ fn reach_is_turned_round_for_an_auditor() {
     let files =
         ["workloads/wild/cosmonic-fred-mcp.yaml", "workloads/wild/cosmonic-sec-edgar-mcp.yaml"];
     for by in ["host", "folder", "secret"] {
-        let run = run(&["reach", files[0], files[1], "--by", by]);
+        let run = run(&["reach", "--offline", files[0], files[1], "--by", by]);
         assert_eq!(run.exit, 0);
         insta::assert_snapshot!(format!("reach_by_{by}"), run.shown());
     }
@@ -182,7 +189,7 @@ fn exit_codes_are_fixed() {
     assert_eq!(check(&[denied, "--component", fs]).exit, 1);
     assert_eq!(check(&[denied, "--component", fs, "--fail-on-warn"]).exit, 1);
     assert_eq!(check(&[denied, "--component", fs, "nothing.yaml"]).exit, 2);
-    assert_eq!(run(&["reach", "workloads/wild/wasmcloud-blobby.yaml"]).exit, 0);
+    assert_eq!(run(&["reach", "--offline", "workloads/wild/wasmcloud-blobby.yaml"]).exit, 0);
     assert_eq!(run(&["no-such-command"]).exit, 2);
     assert_eq!(run(&["check"]).exit, 2);
     assert_eq!(run(&["--version"]).exit, 0);
@@ -193,7 +200,7 @@ fn exit_codes_are_fixed() {
 fn json_fits_the_published_schemas() {
     let file = "workloads/wild/cosmonic-fred-mcp.yaml";
     let component = ["--component", "fred-mcp=components/http-client.wasm"];
-    let reach = run(&[&["reach", "--format", "json", file], &component[..]].concat());
+    let reach = run(&[&["reach", "--offline", "--format", "json", file], &component[..]].concat());
     let reach = validate(&schema("reach-v1.schema.json"), &reach.stdout);
     assert_eq!(reach["schema"], "ambit.reach/v1");
     assert_eq!(reach["workloads"][0]["components"][0]["reach"][0]["grant"]["line"], 59);
@@ -311,7 +318,13 @@ fn bad_input_gets_a_coded_error_that_names_file_and_place() {
     let mut text = String::new();
     for (name, bytes, code, place) in &files {
         std::fs::write(dir.path().join(name), bytes).unwrap();
-        let run = Run::of(ambit().current_dir(dir.path()).args(["check", "--now", NOW, name]));
+        let run = Run::of(ambit().current_dir(dir.path()).args([
+            "check",
+            "--offline",
+            "--now",
+            NOW,
+            name,
+        ]));
         assert_eq!(run.exit, 2, "{name}: {}", run.shown());
         assert!(run.stderr.contains(&format!("error[{code}]")), "{name}: {}", run.shown());
         assert!(run.stderr.contains(place), "{name}: {}", run.shown());
@@ -322,10 +335,10 @@ fn bad_input_gets_a_coded_error_that_names_file_and_place() {
     for (arguments, code) in [
         (&["check", "."][..], "file-is-directory"),
         (&["check", "nothing.yaml"], "file-not-found"),
-        (&["check", "ghcr.io/acme/mail:1"], "reference-not-fetched"),
+        (&["check", "--offline", "ghcr.io/acme/mail:1"], "registry-offline"),
         (&["check", "twice.yaml", "--now", "yesterday"], "usage-now"),
         (&["check", "twice.yaml", "--component", "a"], "usage-component"),
-        (&["inspect", "layout:nothing"], "file-not-found"),
+        (&["inspect", "layout:nothing"], "registry-not-found"),
     ] {
         let run = Run::of(ambit().current_dir(dir.path()).args(arguments));
         assert_eq!(run.exit, 2, "{arguments:?}: {}", run.shown());
@@ -401,8 +414,9 @@ fn oci_layout_on_disk_is_read_and_its_digests_are_checked() {
     };
     let wasm = std::fs::read(testdata().join("components/http-client.wasm")).unwrap();
     let layer = put(&wasm);
+    let config = put(b"{}");
     let manifest = format!(
-        r#"{{"schemaVersion":2,"layers":[{{"mediaType":"application/wasm","digest":"{layer}","size":{}}}]}}"#,
+        r#"{{"schemaVersion":2,"config":{{"mediaType":"application/vnd.wasm.config.v0+json","digest":"{config}","size":2}},"layers":[{{"mediaType":"application/wasm","digest":"{layer}","size":{}}}]}}"#,
         wasm.len()
     );
     let manifest_digest = put(manifest.as_bytes());
@@ -420,7 +434,7 @@ fn oci_layout_on_disk_is_read_and_its_digests_are_checked() {
     std::fs::write(blob, changed).unwrap();
     let run = run(&["inspect", &source]);
     assert_eq!(run.exit, 2);
-    assert!(run.stderr.contains("error[layout-digest-mismatch]"), "{}", run.shown());
+    assert!(run.stderr.contains("error[registry-digest-mismatch]"), "{}", run.shown());
 }
 
 #[test]
@@ -445,7 +459,9 @@ fn user_pack_takes_part_and_bad_packs_are_errors() {
 fn every_code_has_a_page_and_every_page_a_code() {
     let root = testdata().join("..");
     let mut sources = String::new();
-    let mut work = vec![root.join("engine/src"), root.join("cli/src"), root.join("policies")];
+    let mut work = ["engine/src", "engine/trust/src", "cli/src", "policies"]
+        .map(|dir| root.join(dir))
+        .to_vec();
     while let Some(path) = work.pop() {
         if path.is_dir() {
             let entries = std::fs::read_dir(&path).unwrap().flatten();

@@ -1,7 +1,7 @@
 //! `ambit.yaml`: profile, ceilings, packs, parameters and enforcement.
 //!
 //! The text is an argument; finding the file is the front end's business. What this version doesn't
-//! enforce yet (waivers, trust, mirrors) is refused when it is set, never ignored.
+//! enforce yet (waivers) is refused when it is set, never ignored.
 
 use std::collections::BTreeMap;
 
@@ -91,6 +91,16 @@ pub struct Config {
     pub catalogue: Vec<String>,
     /// Classes by image, label or namespace.
     pub classes: Vec<ClassRule>,
+    /// Trust policy files, as written.
+    pub trust: Vec<String>,
+    /// Where to read instead of a registry: `HOST` to `HOST[:PORT][/PREFIX]`.
+    pub mirrors: BTreeMap<String, String>,
+    /// Registries, `HOST[:PORT]`, that may be asked over plain http and at private addresses.
+    pub insecure_registries: Vec<String>,
+    /// Files with certificates (PEM) of authorities that registries may have, beside the system's.
+    pub registry_certificates: Vec<String>,
+    /// Hosts that a registry's credentials may be sent to beside its own: registry to token host.
+    pub token_hosts: BTreeMap<String, String>,
     /// The largest component in bytes, if one is named.
     pub max_component_bytes: Option<usize>,
     /// The keys that the file sets, with the line of each.
@@ -267,6 +277,19 @@ impl Config {
         };
         config.policies = strings(&mut fields, "policies", &mut reader);
         config.catalogue = strings(&mut fields, "catalogue", &mut reader);
+        config.trust = match fields.node("trust").and_then(Node::as_str) {
+            Some(file) => vec![file.to_owned()],
+            None => strings(&mut fields, "trust", &mut reader),
+        };
+        config.insecure_registries = strings(&mut fields, "insecureRegistries", &mut reader);
+        config.registry_certificates = strings(&mut fields, "registryCertificates", &mut reader);
+        let texts = |fields: &mut Fields<'_>, key: &str, reader: &mut Reader<'_>| {
+            let map = fields.string_map(key, &mut reader.problems);
+            let pairs = map.iter().map(|(k, v)| (k.as_str().to_owned(), v.as_str().to_owned()));
+            pairs.collect::<BTreeMap<_, _>>()
+        };
+        config.mirrors = texts(&mut fields, "mirrors", &mut reader);
+        config.token_hosts = texts(&mut fields, "tokenHosts", &mut reader);
         if let Some(node) = fields.node("parameters") {
             config.parameters = parameters(node);
         }
@@ -411,20 +434,18 @@ fn enforcement(
 
 /// Refuses what would look enforced and isn't.
 fn unsupported(reader: &Reader<'_>, fields: &mut Fields<'_>) -> Result<(), ConfigError> {
-    for field in ["waivers", "trust", "mirrors"] {
-        let Some(node) = fields.node(field) else { continue };
-        let empty = node.is_null()
-            || node.as_sequence().is_some_and(<[Node]>::is_empty)
-            || node.as_mapping().is_some_and(document::Mapping::is_empty);
-        if !empty {
-            return Err(ConfigError::Unsupported {
-                file: reader.file.to_owned(),
-                position: node.span().start(),
-                field,
-            });
-        }
+    let Some(node) = fields.node("waivers") else { return Ok(()) };
+    let empty = node.is_null()
+        || node.as_sequence().is_some_and(<[Node]>::is_empty)
+        || node.as_mapping().is_some_and(document::Mapping::is_empty);
+    if empty {
+        return Ok(());
     }
-    Ok(())
+    Err(ConfigError::Unsupported {
+        file: reader.file.to_owned(),
+        position: node.span().start(),
+        field: "waivers",
+    })
 }
 
 #[cfg(test)]

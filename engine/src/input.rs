@@ -148,11 +148,18 @@ pub struct Component {
     pub digest_checked: bool,
     /// Whether they are equal; false if `digest_checked` is false.
     pub digest_matches: bool,
+    /// The digest of the manifest that names the bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub manifest_digest: Option<String>,
+    /// What the publisher says about the component, compared with the binary.
+    pub claims: Claims,
     /// `checked`, `not-checked` or `unknown` (a registry or trust root gave no answer).
     pub evidence_state: String,
+    /// What each trust policy that covers the image says.
+    pub trust: Vec<TrustOutcome>,
     /// Whether at least one signature satisfies the trust policy.
     pub signed: bool,
-    /// Whether a signature is present that fails verification.
+    /// Whether a signature is present that is wrong in itself, and none satisfies.
     pub bad_signature: bool,
     /// Whether a satisfying signature is in a transparency log.
     pub in_transparency_log: bool,
@@ -214,6 +221,34 @@ pub struct Image {
     pub path: String,
 }
 
+/// What the publisher of an image says about the component, compared with the binary.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[schemars(deny_unknown_fields)]
+pub struct Claims {
+    /// Whether the manifest's configuration says anything, and the bytes are there to compare.
+    pub known: bool,
+    /// Imports of the binary that the publisher doesn't name.
+    pub unnamed_imports: Vec<String>,
+    /// Imports that the publisher names and the binary doesn't have.
+    pub absent_imports: Vec<String>,
+}
+
+/// What one trust policy says about one component.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[schemars(deny_unknown_fields)]
+pub struct TrustOutcome {
+    /// The policy's name.
+    pub policy: String,
+    /// Where it stands, `trust.yaml:3`.
+    pub origin: String,
+    /// `enforce` or `warn`.
+    pub mode: String,
+    /// Whether it is satisfied.
+    pub satisfied: bool,
+    /// If it isn't: why, in one line for each authority.
+    pub reasons: Vec<String>,
+}
+
 /// A signature and what verification said.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[schemars(deny_unknown_fields)]
@@ -233,6 +268,8 @@ pub struct Signature {
     pub key_id: Option<String>,
     /// Whether a transparency log entry was verified.
     pub tlog: bool,
+    /// Whether it is wrong in itself, and not just made by somebody who isn't trusted.
+    pub wrong: bool,
     /// Codes of what failed.
     pub errors: Vec<String>,
 }
@@ -258,6 +295,15 @@ pub struct Attestation {
     /// The source that a provenance names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_uri: Option<String>,
+    /// Who signed it, in words; empty if nobody that is trusted did.
+    pub signer: String,
+    /// Codes of what failed.
+    pub errors: Vec<String>,
+    /// Whether `predicate` is there: it is verified and at most 256 KiB.
+    pub has_predicate: bool,
+    /// The predicate, as it was signed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predicate: Option<serde_json::Value>,
 }
 
 /// Imports and exports.

@@ -12,6 +12,7 @@ pub mod config;
 pub mod decision;
 pub mod digest;
 pub mod document;
+pub mod evidence;
 pub mod grant;
 pub mod input;
 pub mod interface;

@@ -322,12 +322,14 @@ pub enum ImageSource {
     Oci(Reference),
     /// A file, `file:app.wasm` or `file:///srv/app.wasm`; relative to the document.
     File(String),
-    /// An OCI image layout on disk, `layout:DIR[:TAG]`.
+    /// An OCI image layout on disk, `layout:DIR[:TAG][@DIGEST]`.
     Layout {
         /// The folder.
         path: String,
         /// The tag, by the annotation `org.opencontainers.image.ref.name`.
         tag: Option<String>,
+        /// The digest of the manifest or index. A tag beside it is decoration.
+        digest: Option<Digest>,
     },
     /// An `Artifact` object that is defined beside the workload, `artifact://NAME`.
     Artifact(String),
@@ -346,11 +348,18 @@ impl ImageSource {
             return Self::File(path.strip_prefix("//").unwrap_or(path).to_owned());
         }
         if let Some(layout) = text.strip_prefix("layout:") {
+            let (layout, digest) = match layout.rsplit_once("@sha256:") {
+                Some((path, digits)) => match format!("sha256:{digits}").parse() {
+                    Ok(digest) => (path, Some(digest)),
+                    Err(error) => return Self::Invalid(ReferenceError::Digest(error)),
+                },
+                None => (layout, None),
+            };
             return match layout.rsplit_once(':') {
                 Some((path, tag)) if !tag.contains('/') && !path.is_empty() => {
-                    Self::Layout { path: path.to_owned(), tag: Some(tag.to_owned()) }
+                    Self::Layout { path: path.to_owned(), tag: Some(tag.to_owned()), digest }
                 }
-                _ => Self::Layout { path: layout.to_owned(), tag: None },
+                _ => Self::Layout { path: layout.to_owned(), tag: None, digest },
             };
         }
         let text =
@@ -458,6 +467,26 @@ mod tests {
         assert!(repository.is_within("h.io/acme-evil"));
         assert!(repository.is_within("h.io/acme-evil/"));
         assert!(!repository.is_within("h.i"));
+    }
+
+    #[test]
+    fn layouts_are_named_by_tag_and_digest() {
+        let digest = Digest::of(b"x");
+        let parts = |text: &str| match ImageSource::parse(text) {
+            ImageSource::Layout { path, tag, digest } => Some((path, tag, digest)),
+            ImageSource::Oci(_)
+            | ImageSource::File(_)
+            | ImageSource::Artifact(_)
+            | ImageSource::Invalid(_) => None,
+        };
+        let named = |path: &str, tag: Option<&str>, digest| {
+            Some((path.to_owned(), tag.map(str::to_owned), digest))
+        };
+        assert_eq!(parts("layout:a/b"), named("a/b", None, None));
+        assert_eq!(parts("layout:a/b:1"), named("a/b", Some("1"), None));
+        assert_eq!(parts(&format!("layout:a@{digest}")), named("a", None, Some(digest)));
+        assert_eq!(parts(&format!("layout:a:1@{digest}")), named("a", Some("1"), Some(digest)));
+        assert_eq!(parts("layout:a@sha256:00"), None);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use crate::catalogue::Catalogue;
 use crate::config::{Config, Enforcement};
 use crate::decision::{Decision, DecisionError, Finding, PackUse, Verdict};
 use crate::digest::Digest;
+use crate::evidence::{Evidence, Supply, Unanswered};
 use crate::input::{Input, Previous, Request};
 use crate::policy::{Action, Pack, PolicySet, Profile, RawFinding, RuleInfo};
 use crate::reach::{Bytes, LinkProblem, Reach};
@@ -46,6 +47,9 @@ pub struct Subject<'a> {
     pub workload: &'a Workload,
     /// Its components' bytes, in the same order.
     pub bytes: &'a [Bytes<'a>],
+    /// Where each component's bytes came from and what vouches for them, in the same order. A
+    /// component without an entry is one that nobody looked for evidence about.
+    pub supplies: &'a [Supply],
     /// The file that holds it, as messages name it.
     pub file: &'a str,
 }
@@ -84,6 +88,9 @@ pub struct Review {
     pub input: Input,
 }
 
+/// How many unanswered questions one error names. A registry decides how many there are.
+const MAX_REASONS: usize = 4;
+
 /// Packs that look at every subject; the others join when the subject calls for them.
 const ALWAYS: &str = "baseline";
 
@@ -102,7 +109,8 @@ pub fn review(subject: Subject<'_>, terms: &Terms<'_>) -> Review {
         terms,
         findings: Vec::new(),
         errors: Vec::new(),
-        rules: terms.policies.rules().clone(),
+        rules: terms.policies.rules(),
+        places: facts::places(subject.workload),
         used: used_packs(terms, &input, target),
     };
     collector.unavailable();
@@ -184,7 +192,8 @@ struct Collector<'a, 't> {
     terms: &'t Terms<'t>,
     findings: Vec<Finding>,
     errors: Vec<DecisionError>,
-    rules: BTreeMap<String, RuleInfo>,
+    rules: &'t BTreeMap<String, RuleInfo>,
+    places: BTreeMap<&'a str, &'a Place>,
     used: BTreeSet<String>,
 }
 
@@ -249,8 +258,7 @@ impl Collector<'_, '_> {
         self.findings.extend(lints);
     }
 
-    /// Rules that need evidence can't judge a component that has none: a warning under the
-    /// baseline, no answer under strict.
+    /// Rules that need evidence can't judge a component that has none.
     fn evidence(&mut self, input: &Input) {
         let mut rules: Vec<RuleInfo> = self
             .rules
@@ -261,52 +269,89 @@ impl Collector<'_, '_> {
             .cloned()
             .collect();
         rules.sort_by(|a, b| a.id.cmp(&b.id));
-        for component in &input.workload.components {
-            for rule in &rules {
-                let action =
-                    self.action(&rule.full(), self.pack_action(rule).unwrap_or(Action::Deny));
-                if action == Action::Off {
-                    continue;
-                }
-                let unknown = component.evidence_state == "unknown";
-                let absent = component.evidence_state == "not-checked";
-                let message = format!(
-                    "`{}` can't be judged for `{}`: {}",
-                    component.name,
-                    rule.title,
-                    if unknown {
-                        "a source of evidence gave no answer"
-                    } else {
-                        "no evidence was looked for"
-                    }
-                );
-                let strict = self.terms.profile == Profile::Strict && action == Action::Deny;
-                if unknown || (absent && strict) {
-                    self.errors.push(DecisionError {
-                        code: if unknown { "evidence-unknown" } else { "evidence-not-checked" }
-                            .to_owned(),
-                        subject: component.name.clone(),
-                        message,
-                        help: format!(
-                            "set `{}` to warn or audit, or gather the evidence",
-                            rule.full()
-                        ),
-                        place: self.place(&component.image.path, &component.name),
-                    });
-                } else if absent {
-                    self.findings.push(Finding {
-                        code: rule.code(),
-                        rule: rule.full(),
-                        severity: rule.severity.clone(),
-                        action: action.max(Action::Warn),
-                        subject: component.name.clone(),
-                        message,
-                        help: "signatures and attestations are read from the component's registry"
-                            .to_owned(),
-                        place: self.place(&component.image.path, &component.name),
-                        unjudged: true,
-                    });
-                }
+        for (index, component) in input.workload.components.iter().enumerate() {
+            let judged: Vec<(&RuleInfo, Action)> = rules
+                .iter()
+                .map(|rule| {
+                    let own = self.pack_action(rule).unwrap_or(Action::Deny);
+                    (rule, self.action(&rule.full(), own))
+                })
+                .filter(|(_, action)| *action != Action::Off)
+                .collect();
+            let supply = self.subject.supplies.get(index).map(|supply| &supply.evidence);
+            match supply.unwrap_or(&Evidence::NotChecked) {
+                Evidence::Checked(_) => {}
+                Evidence::Unknown(unanswered) => self.unknown(component, unanswered, &judged),
+                Evidence::NotChecked => self.not_checked(component, &judged),
+            }
+        }
+    }
+
+    /// A source that gave no answer leaves every rule that needs it without one.
+    fn unknown(
+        &mut self,
+        component: &crate::input::Component,
+        unanswered: &[Unanswered],
+        judged: &[(&RuleInfo, Action)],
+    ) {
+        if judged.is_empty() {
+            return;
+        }
+        let mut reasons: Vec<String> =
+            unanswered.iter().take(MAX_REASONS).map(|u| u.message.clone()).collect();
+        let more = unanswered.len().saturating_sub(MAX_REASONS);
+        if more > 0 {
+            reasons.push(format!("and {more} more"));
+        }
+        let codes: Vec<String> = judged.iter().map(|(rule, _)| rule.code()).collect();
+        self.errors.push(DecisionError {
+            code: "evidence-unknown".to_owned(),
+            subject: component.name.clone(),
+            message: format!(
+                "`{}` can't be judged for {}: {}",
+                component.name,
+                codes.join(", "),
+                reasons.join("; ")
+            ),
+            help: "try again when the source answers; nothing follows from what wasn't found"
+                .to_owned(),
+            place: self.place(&component.image.path, &component.name),
+        });
+    }
+
+    /// Nobody looked: a warning under the baseline, no answer under strict.
+    fn not_checked(&mut self, component: &crate::input::Component, judged: &[(&RuleInfo, Action)]) {
+        // Bytes that aren't at hand are an error already, and nothing could be looked for.
+        if component.bytes == "absent" {
+            return;
+        }
+        for (rule, action) in judged {
+            let message = format!(
+                "`{}` can't be judged for `{}`: no evidence was looked for",
+                component.name, rule.title
+            );
+            let place = self.place(&component.image.path, &component.name);
+            if self.terms.profile == Profile::Strict && *action == Action::Deny {
+                self.errors.push(DecisionError {
+                    code: "evidence-not-checked".to_owned(),
+                    subject: component.name.clone(),
+                    message,
+                    help: format!("set `{}` to warn or audit, or gather the evidence", rule.full()),
+                    place,
+                });
+            } else {
+                self.findings.push(Finding {
+                    code: rule.code(),
+                    rule: rule.full(),
+                    severity: rule.severity.clone(),
+                    action: (*action).max(Action::Warn),
+                    subject: component.name.clone(),
+                    message,
+                    help: "signatures and attestations are read from the component's registry"
+                        .to_owned(),
+                    place,
+                    unjudged: true,
+                });
             }
         }
     }
@@ -319,14 +364,8 @@ impl Collector<'_, '_> {
                 return;
             }
         };
-        match self.terms.policies.evaluate(&text) {
-            Ok(found) => {
-                for raw in found {
-                    if self.used.contains(&raw.pack) {
-                        self.add(raw);
-                    }
-                }
-            }
+        match self.terms.policies.evaluate_packs(&text, |pack| self.used.contains(pack)) {
+            Ok(found) => found.into_iter().for_each(|raw| self.add(raw)),
             Err(error) => self.no_answer(error.code(), error.to_string()),
         }
     }
@@ -415,10 +454,9 @@ impl Collector<'_, '_> {
     /// of the component.
     fn place(&self, pointer: &str, subject: &str) -> Place {
         let workload = self.subject.workload;
-        let places = facts::places(workload);
         let mut at = pointer;
         loop {
-            if let Some(place) = places.get(at) {
+            if let Some(place) = self.places.get(at) {
                 return Place { pointer: pointer.to_owned(), span: place.span };
             }
             match at.rfind('/') {

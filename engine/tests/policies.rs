@@ -104,6 +104,7 @@ fn baseline_has_the_rules_and_actions_that_the_design_lists() {
             &[
                 "image/digest-match",
                 "sign/bad",
+                "sign/policy",
                 "net/metadata",
                 "net/special",
                 "net/any-host-closure",
@@ -131,6 +132,8 @@ fn baseline_has_the_rules_and_actions_that_the_design_lists() {
             Action::Warn,
             &[
                 "image/digest-pin",
+                "image/claims",
+                "sign/policy-warn",
                 "sign/required",
                 "sign/tlog",
                 "attest/provenance",

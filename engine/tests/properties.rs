@@ -100,7 +100,9 @@ fn verdict(text: &str, sample: usize) -> Verdict {
         request: Request::default(),
         previous: None,
     };
-    review(Subject { workload: &workload, bytes: &bytes, file: "w.yaml" }, &terms).decision.verdict
+    review(Subject { workload: &workload, bytes: &bytes, supplies: &[], file: "w.yaml" }, &terms)
+        .decision
+        .verdict
 }
 
 proptest! {

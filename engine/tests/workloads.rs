@@ -92,7 +92,10 @@ fn reviews(path: &Path, case: &Case) -> Vec<Review> {
                     None => Bytes::Absent("not at hand"),
                 })
                 .collect();
-            review(Subject { workload, bytes: &bytes, file: "workload.yaml" }, &terms)
+            review(
+                Subject { workload, bytes: &bytes, supplies: &[], file: "workload.yaml" },
+                &terms,
+            )
         })
         .collect()
 }

@@ -61,6 +61,32 @@ deny contains finding if {
 	}
 }
 
+# METADATA
+# title: The publisher's list of imports is the binary's
+# description: The configuration of a wasm artifact lists what the component imports. Tools show that list; the binary decides. Where they differ, the list was written for other bytes, or to look smaller.
+# custom:
+#   id: image/claims
+#   severity: medium
+#   evidence: false
+deny contains finding if {
+	some component in input.workload.components
+	component.claims.known
+	count(component.claims.unnamed_imports) + count(component.claims.absent_imports) > 0
+	finding := {
+		"code": "image-claims",
+		"msg": sprintf("what the publisher of `%s` lists as imports is not what its binary imports: %s", [component.image.raw, claim_words(component.claims)]),
+		"subject": component.name,
+		"path": component.image.path,
+		"help": "push the component again with a tool that reads the binary, such as `ambit push`",
+	}
+}
+
+claim_words(claims) := concat("; ", [words |
+	some pair in [["not listed", claims.unnamed_imports], ["listed and absent", claims.absent_imports]]
+	count(pair[1]) > 0
+	words := sprintf("%s %s", [pair[0], quoted(pair[1])])
+])
+
 reference_words("artifact") := "an artifact"
 
 reference_words(kind) := "tag" if kind != "artifact"

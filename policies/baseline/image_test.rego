@@ -93,3 +93,23 @@ test_local_file_needs_no_registry if {
 		with data.params.baseline.registries as ["registry.example"]
 	found == set()
 }
+
+test_claimed_imports_that_differ_are_denied if {
+	found := data.ambit.baseline.deny with input as mail_with({
+		"/claims/unnamed_imports": ["wasi:sockets/tcp@0.2.12"],
+		"/claims/absent_imports": ["wasi:http/types@0.2.12"],
+	})
+	codes(found) == {"image-claims"}
+	some finding in found
+	endswith(finding.msg, "not listed `wasi:sockets/tcp@0.2.12`; listed and absent `wasi:http/types@0.2.12`")
+}
+
+test_one_claimed_import_too_many_is_denied if {
+	found := data.ambit.baseline.deny with input as mail_with({"/claims/absent_imports": ["wasi:http/types@0.2.12"]})
+	codes(found) == {"image-claims"}
+}
+
+test_component_without_claims_is_allowed if {
+	found := data.ambit.baseline.deny with input as mail_with({"/claims/known": false, "/claims/unnamed_imports": ["wasi:sockets/tcp@0.2.12"]})
+	found == set()
+}

@@ -33,10 +33,10 @@ deny contains finding if {
 	not component.signed
 	finding := {
 		"code": "sign-required",
-		"msg": sprintf("`%s` has no signature that the trust policy accepts", [component.image.raw]),
+		"msg": sprintf("`%s` %s", [component.image.raw, unsigned_words(component)]),
 		"subject": component.name,
 		"path": component.image.path,
-		"help": "sign it with cosign, or add its signer to the trust policy",
+		"help": "sign it with `ambit sign` or cosign, and name its signer in a trust policy; `trust` in `ambit.yaml` or `--trust` names the file",
 	}
 }
 
@@ -82,6 +82,50 @@ deny contains finding if {
 		"help": "have it signed by a listed identity, or add its `issuer` and `subject` to the parameter `identities`",
 	}
 }
+
+# METADATA
+# title: Trust policies are satisfied
+# description: A trust policy that covers an image and is enforced says whose signatures and attestations the image must have.
+# custom:
+#   id: sign/policy
+#   severity: high
+#   evidence: true
+deny contains finding if {
+	some component in input.workload.components
+	component.evidence_state == "checked"
+	some outcome in component.trust
+	outcome.mode == "enforce"
+	not outcome.satisfied
+	finding := trust_finding(component, outcome, "sign-policy")
+}
+
+# METADATA
+# title: Trust policies that only warn are satisfied
+# description: Such a policy is computed like any other, and says what would be denied once it is enforced.
+# custom:
+#   id: sign/policy-warn
+#   severity: medium
+#   evidence: true
+deny contains finding if {
+	some component in input.workload.components
+	component.evidence_state == "checked"
+	some outcome in component.trust
+	outcome.mode != "enforce"
+	not outcome.satisfied
+	finding := trust_finding(component, outcome, "sign-policy-warn")
+}
+
+trust_finding(component, outcome, code) := {
+	"code": code,
+	"msg": sprintf("`%s` doesn't satisfy the trust policy `%s` (%s): %s", [component.image.raw, outcome.policy, outcome.origin, concat("; ", outcome.reasons)]),
+	"subject": component.name,
+	"path": component.image.path,
+	"help": "have it signed and attested as the policy asks, name an image that is, or change the policy; `ambit verify` lists every candidate",
+}
+
+unsigned_words(component) := "has no signature that a trust policy accepts" if count(component.trust) > 0
+
+unsigned_words(component) := "is covered by no trust policy, so no signature of it is accepted" if count(component.trust) == 0
 
 failures(component) := sprintf(": %s", [quoted(codes)]) if {
 	codes := failure_codes(component)

@@ -22,9 +22,42 @@ test_good_signature_is_allowed if {
 	found == set()
 }
 
+test_enforced_trust_policy_denies if {
+	found := data.ambit.baseline.deny with input as mail_with({"/trust/0/satisfied": false, "/trust/0/reasons": ["release: signed by another key"]})
+	codes(found) == {"sign-policy"}
+	some finding in found
+	contains(finding.msg, "doesn't satisfy the trust policy `release` (trust.yaml:1): release: signed by another key")
+}
+
+test_trust_policy_that_warns_has_its_own_rule if {
+	found := data.ambit.baseline.deny with input as mail_with({"/trust/0/satisfied": false, "/trust/0/mode": "warn"})
+	codes(found) == {"sign-policy-warn"}
+}
+
+test_satisfied_trust_policies_are_allowed if {
+	every mode in ["enforce", "warn"] {
+		found := data.ambit.baseline.deny with input as mail_with({"/trust/0/mode": mode})
+		found == set()
+	}
+}
+
+test_component_that_no_trust_policy_covers_is_left_to_other_rules if {
+	found := data.ambit.baseline.deny with input as mail_with({"/trust": []})
+	found == set()
+}
+
 test_unsigned_component_is_denied if {
 	found := data.ambit.baseline.deny with input as mail_with(unsigned)
 	codes(found) == {"sign-required", "cap-signer-change"}
+	some finding in found
+	endswith(finding.msg, "has no signature that a trust policy accepts")
+}
+
+test_message_tells_that_no_trust_policy_covers_the_image if {
+	found := data.ambit.baseline.deny with input as mail_with(object.union(unsigned, {"/trust": []}))
+	some finding in found
+	finding.code == "sign-required"
+	endswith(finding.msg, "is covered by no trust policy, so no signature of it is accepted")
 }
 
 test_evidence_that_was_not_checked_is_left_to_the_engine if {
@@ -32,6 +65,7 @@ test_evidence_that_was_not_checked_is_left_to_the_engine if {
 		found := data.ambit.baseline.deny with input as mail_with({
 			"/evidence_state": state,
 			"/signed": false,
+			"/trust/0/satisfied": false,
 			"/bad_signature": true,
 			"/signatures": [],
 			"/attestations": [],

@@ -2,33 +2,55 @@
 
 use ambit_engine::decision::{Verdict, overall};
 use ambit_engine::input::Request;
-use ambit_engine::policy::Profile;
+use ambit_engine::policy::{PolicySet, Profile};
 use ambit_engine::report;
 use ambit_engine::review::{Mode, Review, Subject, Terms, review};
 use ambit_engine::workload::Target;
+
+use ambit_trust::policy::PUBLIC_GOOD_ROOT;
 
 use crate::args::{Check, Format, Global};
 use crate::commands::reach;
 use crate::configuration::Configuration;
 use crate::exit::Exit;
+use crate::fetch::{Lazy, Trusted};
 use crate::output::{Failure, Output};
 use crate::render::style::Style;
 use crate::render::{github, human, junit, markdown, reach as render_reach, sarif};
-use crate::source::load;
+use crate::source::{Inputs, load};
 
-/// Decides.
-pub(crate) fn run(command: &Check, global: &Global, output: &Output) -> Result<Exit, Failure> {
-    let mut configuration = Configuration::read(global)?;
-    let profile = configuration.profile(command.profile.map(Profile::from));
-    let target = command.inputs.target.map(Target::from).or(configuration.config.target);
-    if command.show_config {
-        output.answer(&show(command, &configuration, profile, target))?;
-        return Ok(Exit::Done);
-    }
-    let now = time(command.now.as_deref())?;
-    let policies = configuration.policies(&command.policy)?;
+/// What is judged, and how.
+pub(crate) struct Judged<'a> {
+    pub(crate) inputs: &'a crate::args::Inputs,
+    pub(crate) profile: Option<Profile>,
+    /// Packs beside those of the configuration.
+    pub(crate) policies: &'a [std::path::PathBuf],
+    pub(crate) now: jiff::Timestamp,
+}
+
+/// What came of it.
+pub(crate) struct Done {
+    pub(crate) inputs: Inputs,
+    pub(crate) reviews: Vec<Review>,
+    pub(crate) profile: Profile,
+    pub(crate) policies: PolicySet,
+}
+
+/// Reads, fetches, verifies and reviews.
+pub(crate) fn judge(
+    judged: &Judged<'_>,
+    configuration: &mut Configuration,
+    trusted: &Trusted,
+    output: &Output,
+) -> Result<Done, Failure> {
+    let profile = configuration.profile(judged.profile);
+    let target = judged.inputs.target.map(Target::from).or(configuration.config.target);
+    let policies = configuration.policies(judged.policies)?;
+    let fetch =
+        Lazy { flags: &judged.inputs.registry, configuration, output, trusted: Some(trusted) };
     let known = (&configuration.limits, &configuration.catalogue);
-    let inputs = load(&command.inputs.files, &command.inputs.component, target, known)?;
+    let inputs = load(judged.inputs, target, known, &fetch)?;
+    let now = judged.now.to_string();
     let terms = Terms {
         mode: Mode::Ci,
         now: &now,
@@ -40,26 +62,54 @@ pub(crate) fn run(command: &Check, global: &Global, output: &Output) -> Result<E
         request: Request { operation: "CI".to_owned(), ..Request::default() },
         previous: None,
     };
-    let reviews: Vec<Review> = inputs
+    let reviews = inputs
         .workloads
         .iter()
         .map(|loaded| {
             let bytes = loaded.bytes();
-            let subject = Subject { workload: &loaded.workload, bytes: &bytes, file: &loaded.file };
+            let subject = Subject {
+                workload: &loaded.workload,
+                bytes: &bytes,
+                supplies: &loaded.supplies,
+                file: &loaded.file,
+            };
             review(subject, &terms)
         })
         .collect();
+    Ok(Done { inputs, reviews, profile, policies })
+}
+
+/// Decides.
+pub(crate) fn run(command: &Check, global: &Global, output: &Output) -> Result<Exit, Failure> {
+    let mut configuration = Configuration::read(global)?;
+    let now = timestamp(command.now.as_deref())?;
+    let trusted = Trusted::read(&command.trust, &mut configuration, now)?;
+    if command.show_config {
+        let profile = configuration.profile(command.profile.map(Profile::from));
+        let target = command.inputs.target.map(Target::from).or(configuration.config.target);
+        output.answer(&show(command, &configuration, (profile, target), &trusted))?;
+        return Ok(Exit::Done);
+    }
+    trusted.warn(output);
+    let judged = Judged {
+        inputs: &command.inputs,
+        profile: command.profile.map(Profile::from),
+        policies: &command.policy,
+        now,
+    };
+    let done = judge(&judged, &mut configuration, &trusted, output)?;
+    let Done { inputs, reviews, profile, policies } = &done;
     let decisions: Vec<(&str, &ambit_engine::decision::Decision)> = inputs
         .workloads
         .iter()
-        .zip(&reviews)
+        .zip(reviews)
         .map(|(loaded, review)| (loaded.file.as_str(), &review.decision))
         .collect();
     let errors = inputs.unread.iter().map(|unread| unread.view.clone()).collect();
     let document = report::decision(
         &decisions,
         errors,
-        (profile.as_str(), &now),
+        (profile.as_str(), &now.to_string()),
         configuration.digests.clone(),
     );
     match output.format {
@@ -74,12 +124,12 @@ pub(crate) fn run(command: &Check, global: &Global, output: &Output) -> Result<E
             let mut text = String::new();
             if command.reach {
                 let reaches: Vec<_> = reviews.iter().map(|review| review.reach.clone()).collect();
-                let document = reach::document(&inputs, &reaches, &configuration);
+                let document = reach::document(inputs, &reaches, &configuration);
                 text.push_str(&render_reach::human(&document, style));
                 text.push('\n');
             }
             for (loaded, (_, decision)) in inputs.workloads.iter().zip(&decisions) {
-                text.push_str(&human::subject(loaded, decision, &inputs, style, colored));
+                text.push_str(&human::subject(loaded, decision, inputs, style, colored));
             }
             output.answer(&text)?;
         }
@@ -112,8 +162,8 @@ fn exit(
     }
 }
 
-/// Returns the time of the decision in one form, whatever form it was given in.
-fn time(given: Option<&str>) -> Result<String, Failure> {
+/// Returns the time of the decision, to the second, whatever form it was given in.
+pub(crate) fn timestamp(given: Option<&str>) -> Result<jiff::Timestamp, Failure> {
     let time = match given {
         Some(text) => text.parse::<jiff::Timestamp>().map_err(|_| {
             let help = "write it like `2026-12-01T09:00:00Z`".to_owned();
@@ -121,17 +171,16 @@ fn time(given: Option<&str>) -> Result<String, Failure> {
         })?,
         None => jiff::Timestamp::now(),
     };
-    let seconds = jiff::Timestamp::from_second(time.as_second())
-        .map_err(|error| Failure::new("usage-now", error.to_string(), None))?;
-    Ok(seconds.to_string())
+    jiff::Timestamp::from_second(time.as_second())
+        .map_err(|error| Failure::new("usage-now", error.to_string(), None))
 }
 
 /// Prints the merged configuration, each value with where it comes from.
 fn show(
     command: &Check,
     configuration: &Configuration,
-    profile: Profile,
-    target: Option<Target>,
+    (profile, target): (Profile, Option<Target>),
+    trusted: &Trusted,
 ) -> String {
     let config = &configuration.config;
     let file = configuration.file.as_ref().map(|file| file.display().to_string());
@@ -180,6 +229,36 @@ fn show(
                 origin("parameters", false),
             );
         }
+    }
+    line(format!("trust: [{}]", config.trust.join(", ")), origin("trust", false));
+    for path in &command.trust.trust {
+        line(format!("- {}", path.display()), "flag".to_owned());
+    }
+    for root in trusted.roots.iter() {
+        let newest = root.as_of().map_or("nothing".to_owned(), |time| time.to_string());
+        let given = root.name() == PUBLIC_GOOD_ROOT
+            && (command.trust.trusted_root.is_some() || command.trust.update_trust_root);
+        let origin = if given { "flag" } else { "trust policies, or built in" };
+        line(
+            format!("trust root {}: its newest entry is of {newest}", root.name()),
+            origin.to_owned(),
+        );
+    }
+    for (host, mirror) in &config.mirrors {
+        line(format!("mirrors: {{{host}: {mirror}}}"), origin("mirrors", false));
+    }
+    for pair in &command.inputs.registry.mirror {
+        line(format!("mirrors: {{{}}}", pair.replacen('=', ": ", 1)), "flag".to_owned());
+    }
+    let insecure = config.insecure_registries.join(", ");
+    line(format!("insecureRegistries: [{insecure}]"), origin("insecureRegistries", false));
+    for host in &command.inputs.registry.insecure_registry {
+        line(format!("- {host}"), "flag".to_owned());
+    }
+    let certificates = config.registry_certificates.join(", ");
+    line(format!("registryCertificates: [{certificates}]"), origin("registryCertificates", false));
+    for (registry, realm) in &config.token_hosts {
+        line(format!("tokenHosts: {{{registry}: {realm}}}"), origin("tokenHosts", false));
     }
     line(format!("catalogue: [{}]", config.catalogue.join(", ")), origin("catalogue", false));
     line(

@@ -9,6 +9,7 @@ use ambit_engine::report;
 use crate::args::{Format, Global, Inspect};
 use crate::configuration::Configuration;
 use crate::exit::Exit;
+use crate::fetch::Lazy;
 use crate::output::{Failure, Output};
 use crate::render::inspect;
 use crate::render::style::Style;
@@ -18,7 +19,9 @@ use crate::source::{analyse, read_source};
 pub(crate) fn run(command: &Inspect, global: &Global, output: &Output) -> Result<Exit, Failure> {
     output.only(&[Format::Human, Format::Json])?;
     let configuration = Configuration::read(global)?;
-    let bytes = read_source(&command.source, configuration.limits.max_component_bytes)?;
+    let fetch =
+        Lazy { flags: &command.registry, configuration: &configuration, output, trusted: None };
+    let bytes = read_source(&command.source, configuration.limits.max_component_bytes, &fetch)?;
     let options = ReadOptions {
         code: if command.check_code { CodeCheck::Validate } else { CodeCheck::Skip },
         hints: HintScan::Collect,

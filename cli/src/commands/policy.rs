@@ -2,6 +2,7 @@
 
 use ambit_engine::policy::{Action, PolicySet, Profile};
 use ambit_engine::{input, report};
+use ambit_trust::policy::verify_schema;
 
 use crate::args::{Format, Global, Policy, PolicyList, SchemaName};
 use crate::configuration::Configuration;
@@ -20,10 +21,21 @@ pub(crate) fn run(command: &Policy, global: &Global, output: &Output) -> Result<
                 SchemaName::Inspect => report::inspect_schema(),
                 SchemaName::Reach => report::reach_schema(),
                 SchemaName::Decision => report::decision_schema(),
+                SchemaName::Verify => verify_schema(),
+                SchemaName::TrustPolicy => trust_policy()?,
             })?;
             Ok(Exit::Done)
         }
     }
+}
+
+/// The schema of TrustPolicy files is written by hand, since it says more than types do.
+const TRUST_POLICY: &str =
+    include_str!("../../../docs/reference/schemas/trust-policy-v1alpha1.schema.json");
+
+fn trust_policy() -> Result<serde_json::Value, Failure> {
+    serde_json::from_str(TRUST_POLICY)
+        .map_err(|error| Failure::new("output-failed", error.to_string(), None))
 }
 
 fn list(command: &PolicyList, global: &Global, output: &Output) -> Result<Exit, Failure> {

@@ -7,6 +7,7 @@ use ambit_engine::workload::Target;
 use crate::args::{Format, Global, Reach as ReachArguments};
 use crate::configuration::Configuration;
 use crate::exit::Exit;
+use crate::fetch::Lazy;
 use crate::output::{Failure, Output};
 use crate::render::reach;
 use crate::render::style::Style;
@@ -25,9 +26,14 @@ pub(crate) fn run(
     }
     let configuration = Configuration::read(global)?;
     let target = command.inputs.target.map(Target::from).or(configuration.config.target);
-    let files = &command.inputs.files;
     let known = (&configuration.limits, &configuration.catalogue);
-    let inputs = load(files, &command.inputs.component, target, known)?;
+    let fetch = Lazy {
+        flags: &command.inputs.registry,
+        configuration: &configuration,
+        output,
+        trusted: None,
+    };
+    let inputs = load(&command.inputs, target, known, &fetch)?;
     let reaches = reaches(&inputs, target, &configuration);
     for unread in &inputs.unread {
         output.failure(&unread.failure);

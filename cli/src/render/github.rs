@@ -3,6 +3,8 @@
 
 use ambit_engine::report::{DecisionDocument, ErrorView, Location};
 
+use super::style::safe;
+
 /// Renders one workflow command for each finding and error.
 pub(crate) fn render(document: &DecisionDocument) -> String {
     let mut text = String::new();
@@ -43,7 +45,7 @@ fn command(
 
 /// Escapes the text of a command.
 fn data(text: &str) -> String {
-    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    safe(text).replace('%', "%25").replace('\n', "%0A")
 }
 
 /// Escapes a property of a command.

@@ -3,6 +3,8 @@
 
 use ambit_engine::report::{DecisionDocument, SubjectView};
 
+use super::style::safe;
+
 /// Renders the report.
 pub(crate) fn render(document: &DecisionDocument) -> String {
     let mut text =
@@ -82,14 +84,14 @@ fn suite(subject: &SubjectView) -> String {
 /// Escapes text for XML 1.0, which has no place for most control characters.
 fn escape(text: &str) -> String {
     let mut out = String::new();
-    for c in text.chars() {
+    for c in safe(text).chars() {
         match c {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\n' => out.push_str("&#10;"),
-            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
+            '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
             c => out.push(c),
         }
     }

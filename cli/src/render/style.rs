@@ -36,9 +36,20 @@ impl Style {
     }
 }
 
-/// Replaces control characters, so that a name from a file can't steer a terminal.
+/// Replaces control characters and those that reorder what is read, so that a name from a file
+/// can't steer a terminal.
 pub(crate) fn safe(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect()
+    text.chars().map(|c| if steers(c) && c != '\n' { '\u{fffd}' } else { c }).collect()
+}
+
+/// The same in one line, where a line end would begin a line of ours.
+pub(crate) fn line(text: &str) -> String {
+    text.chars().map(|c| if steers(c) { '\u{fffd}' } else { c }).collect()
+}
+
+fn steers(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Lays rows out in columns, each as wide as its widest cell; the last is not padded.

@@ -7,15 +7,17 @@ use ambit_engine::capability::CapabilitySet;
 use ambit_engine::catalogue::Catalogue;
 use ambit_engine::component::{Component, ReadOptions};
 use ambit_engine::document::{DocumentLimits, Format};
+use ambit_engine::evidence::Supply;
 use ambit_engine::limits::Limits;
 use ambit_engine::reach::{Analysis, Bytes};
-use ambit_engine::reference::ImageSource;
+use ambit_engine::reference::{ImageSource, ReferenceError};
 use ambit_engine::report::ErrorView;
 use ambit_engine::workload::{
     self, ComponentSpec, Place, Skipped, Target, Workload, WorkloadError,
 };
 
-use super::{layout, read_file, read_stdin};
+use super::{read_file, read_stdin};
+use crate::fetch::{Answer, Fetch, Wanted};
 use crate::output::Failure;
 use crate::render::snippet;
 
@@ -36,6 +38,8 @@ pub(crate) struct LoadedWorkload {
     pub(crate) under_ambit: Workload,
     /// One for each component: the bytes, or why they are absent.
     pub(crate) components: Vec<Result<Loaded, String>>,
+    /// One for each component: where the bytes came from and what vouches for them.
+    pub(crate) supplies: Vec<Supply>,
 }
 
 impl LoadedWorkload {
@@ -96,23 +100,81 @@ struct Loader<'a> {
     target: Option<Target>,
     replaced: BTreeMap<String, PathBuf>,
     used: std::collections::BTreeSet<String>,
+    /// What has to be fetched, each once, in the order of its first mention.
+    wanted: Vec<Wanted>,
 }
 
-/// Reads all files, in order. A file that can't be read is an error of its own and doesn't stop the
-/// others.
+/// A workload while some of its components are still to come.
+struct Draft {
+    file: String,
+    workload: Workload,
+    under_ambit: Workload,
+    components: Vec<Part>,
+}
+
+/// A component while its bytes may still be to come.
+enum Part {
+    Here(Box<Loaded>),
+    Absent(String),
+    /// At this index of what is fetched.
+    Wanted(usize),
+}
+
+/// Reads all files, in order, and fetches what they name, all at once. A file that can't be read is
+/// an error of its own and doesn't stop the others.
 pub(crate) fn load(
-    files: &[String],
-    components: &[String],
+    arguments: &crate::args::Inputs,
     target: Option<Target>,
     (limits, catalogue): (&Limits, &Catalogue),
+    fetch: &dyn Fetch,
 ) -> Result<Inputs, Failure> {
-    if files.is_empty() {
+    if arguments.files.is_empty() {
         let help =
             "name a workload document or a component: `ambit check workload.yaml`".to_owned();
         return Err(Failure::new("usage-no-file", "no FILE is named", Some(help)));
     }
+    let mut loader = Loader {
+        limits,
+        catalogue,
+        target,
+        replaced: replacements(&arguments.component)?,
+        used: std::collections::BTreeSet::new(),
+        wanted: Vec::new(),
+    };
+    let mut inputs = Inputs::default();
+    let mut drafts = Vec::new();
+    let mut stdin_taken = false;
+    for file in &arguments.files {
+        if file == "-" && std::mem::replace(&mut stdin_taken, true) {
+            return Err(Failure::new("usage-stdin", "standard input is named twice", None));
+        }
+        if let Err(error) = loader.file(file, &mut inputs, &mut drafts) {
+            inputs.unread(file, *error);
+        }
+    }
+    if let Some(name) = loader.replaced.keys().find(|name| !loader.used.contains(*name))
+        && inputs.unread.is_empty()
+    {
+        let message = format!("`--component {name}=…` names no component of these files");
+        let help = "the name is that of `components[].name` in the document".to_owned();
+        return Err(Failure::new("usage-component", message, Some(help)));
+    }
+    let fetched =
+        if loader.wanted.is_empty() { Vec::new() } else { fetch.fetch(&loader.wanted)? };
+    for draft in drafts {
+        let file = draft.file.clone();
+        match loader.finish(draft, &fetched) {
+            Ok(workload) => inputs.workloads.push(workload),
+            Err(error) => inputs.unread(&file, *error),
+        }
+    }
+    Ok(inputs)
+}
+
+/// Reads the pairs of `--component`.
+fn replacements(pairs: &[String]) -> Result<BTreeMap<String, PathBuf>, Failure> {
     let mut replaced = BTreeMap::new();
-    for pair in components {
+    for pair in pairs {
         let Some((name, path)) =
             pair.split_once('=').filter(|(n, p)| !n.is_empty() && !p.is_empty())
         else {
@@ -125,29 +187,15 @@ pub(crate) fn load(
             return Err(Failure::new("usage-component", message, None));
         }
     }
-    let mut loader =
-        Loader { limits, catalogue, target, replaced, used: std::collections::BTreeSet::new() };
-    let mut inputs = Inputs::default();
-    let mut stdin_taken = false;
-    for file in files {
-        if file == "-" && std::mem::replace(&mut stdin_taken, true) {
-            return Err(Failure::new("usage-stdin", "standard input is named twice", None));
-        }
-        if let Err(error) = loader.file(file, &mut inputs) {
-            let (failure, place) = *error;
-            let help = failure.help.clone().unwrap_or_default();
-            let view = ErrorView::of_input(&failure.code, file, &failure.message, &help, &place);
-            inputs.unread.push(UnreadInput { view, failure });
-        }
+    Ok(replaced)
+}
+
+impl Inputs {
+    fn unread(&mut self, file: &str, (failure, place): (Failure, Place)) {
+        let help = failure.help.clone().unwrap_or_default();
+        let view = ErrorView::of_input(&failure.code, file, &failure.message, &help, &place);
+        self.unread.push(UnreadInput { view, failure });
     }
-    if let Some(name) = loader.replaced.keys().find(|name| !loader.used.contains(*name))
-        && inputs.unread.is_empty()
-    {
-        let message = format!("`--component {name}=…` names no component of these files");
-        let help = "the name is that of `components[].name` in the document".to_owned();
-        return Err(Failure::new("usage-component", message, Some(help)));
-    }
-    Ok(inputs)
 }
 
 type FileError = Box<(Failure, Place)>;
@@ -157,68 +205,92 @@ fn at_start(failure: Failure) -> FileError {
 }
 
 impl Loader<'_> {
-    fn file(&mut self, file: &str, inputs: &mut Inputs) -> Result<(), FileError> {
-        if let source @ ImageSource::Layout { .. } = ImageSource::parse(file) {
-            let ImageSource::Layout { path, tag } = &source else { return Ok(()) };
-            let bytes =
-                layout::component(Path::new(path), tag.as_deref(), self.limits.max_component_bytes)
-                    .map_err(at_start)?;
-            return self.bare(file, source.clone(), &bytes, inputs);
+    fn file(
+        &mut self,
+        file: &str,
+        inputs: &mut Inputs,
+        drafts: &mut Vec<Draft>,
+    ) -> Result<(), FileError> {
+        let path = Path::new(file);
+        let source = ImageSource::parse(file);
+        let reference = file.starts_with("oci:") || (!path.exists() && looks_like_reference(file));
+        match &source {
+            ImageSource::Layout { .. } => {
+                drafts.push(self.fetched(file, source));
+                return Ok(());
+            }
+            ImageSource::Oci(_) if reference => {
+                drafts.push(self.fetched(file, source));
+                return Ok(());
+            }
+            ImageSource::Invalid(error) if file.starts_with("oci:") => {
+                return Err(at_start(invalid_reference(file, error)));
+            }
+            ImageSource::Oci(_)
+            | ImageSource::File(_)
+            | ImageSource::Artifact(_)
+            | ImageSource::Invalid(_) => {}
         }
-        if file.starts_with("oci:") {
-            return Err(at_start(not_fetched(file)));
+        if path.join("oci-layout").is_file() {
+            let source = ImageSource::Layout { path: file.to_owned(), tag: None, digest: None };
+            drafts.push(self.fetched(file, source));
+            return Ok(());
         }
         let limit = self.limits.max_component_bytes.max(DocumentLimits::default().max_bytes);
-        let path = Path::new(file);
-        let bytes = if file == "-" {
-            read_stdin(limit).map_err(at_start)?
-        } else if !path.exists() && looks_like_reference(file) {
-            return Err(at_start(not_fetched(file)));
-        } else if path.join("oci-layout").is_file() {
-            let bytes =
-                layout::component(path, None, self.limits.max_component_bytes).map_err(at_start)?;
-            let source = ImageSource::Layout { path: file.to_owned(), tag: None };
-            return self.bare(file, source, &bytes, inputs);
-        } else {
-            read_file(path, limit).map_err(at_start)?
-        };
+        let bytes = if file == "-" { read_stdin(limit) } else { read_file(path, limit) };
+        let bytes = bytes.map_err(at_start)?;
         let extension = path.extension().and_then(|extension| extension.to_str());
         let binary = bytes.starts_with(b"\0asm");
         let text_format = ["(component", "(module", "(;", ";;"]
             .iter()
             .any(|start| bytes.trim_ascii_start().starts_with(start.as_bytes()));
         if binary || text_format || extension == Some("wasm") {
-            return self.bare(file, ImageSource::File(file.to_owned()), &bytes, inputs);
+            let loaded = self.analyse(file, &bytes).map_err(at_start)?;
+            let source = ImageSource::File(file.to_owned());
+            drafts.push(self.bare(file, source, Part::Here(Box::new(loaded))));
+            return Ok(());
         }
         let format = match extension {
             Some("json") => Format::Json,
             Some("yaml" | "yml") => Format::Yaml,
             _ => Format::Auto,
         };
-        self.documents(file, &bytes, format, inputs)
+        self.documents(file, &bytes, format, (inputs, drafts))
     }
 
-    fn bare(
-        &mut self,
-        file: &str,
-        source: ImageSource,
-        bytes: &[u8],
-        inputs: &mut Inputs,
-    ) -> Result<(), FileError> {
-        let options = ReadOptions::default();
-        let loaded =
-            analyse(file, bytes, (self.limits, options), self.catalogue).map_err(at_start)?;
-        let name =
-            Path::new(file).file_name().and_then(|name| name.to_str()).unwrap_or(file).to_owned();
+    fn analyse(&self, name: &str, bytes: &[u8]) -> Result<Loaded, Failure> {
+        analyse(name, bytes, (self.limits, ReadOptions::default()), self.catalogue)
+    }
+
+    fn fetched(&mut self, file: &str, source: ImageSource) -> Draft {
+        let part = self.want(source.clone());
+        self.bare(file, source, part)
+    }
+
+    fn want(&mut self, source: ImageSource) -> Part {
+        let wanted = Wanted { source };
+        let at = self.wanted.iter().position(|known| *known == wanted);
+        Part::Wanted(at.unwrap_or_else(|| {
+            self.wanted.push(wanted);
+            self.wanted.len().saturating_sub(1)
+        }))
+    }
+
+    fn bare(&self, file: &str, source: ImageSource, part: Part) -> Draft {
+        let name = match &source {
+            ImageSource::Oci(_) | ImageSource::Layout { .. } => file,
+            ImageSource::File(_) | ImageSource::Artifact(_) | ImageSource::Invalid(_) => {
+                Path::new(file).file_name().and_then(|name| name.to_str()).unwrap_or(file)
+            }
+        };
         let target = self.target.unwrap_or(Target::Ambit);
-        let workload = Workload::bare(&name, file, source, target);
-        inputs.workloads.push(LoadedWorkload {
+        let workload = Workload::bare(name, file, source, target);
+        Draft {
             file: file.to_owned(),
             under_ambit: workload.clone(),
             workload,
-            components: vec![Ok(loaded)],
-        });
-        Ok(())
+            components: vec![part],
+        }
     }
 
     fn documents(
@@ -226,7 +298,7 @@ impl Loader<'_> {
         file: &str,
         bytes: &[u8],
         format: Format,
-        inputs: &mut Inputs,
+        (inputs, drafts): (&mut Inputs, &mut Vec<Draft>),
     ) -> Result<(), FileError> {
         let limits = DocumentLimits::default();
         let text = String::from_utf8_lossy(bytes).into_owned();
@@ -244,12 +316,7 @@ impl Loader<'_> {
                         .map_err(|failure| Box::new((failure, spec.image.place.clone())))?,
                 );
             }
-            inputs.workloads.push(LoadedWorkload {
-                file: file.to_owned(),
-                workload,
-                under_ambit,
-                components,
-            });
+            drafts.push(Draft { file: file.to_owned(), workload, under_ambit, components });
         }
         inputs.skipped.extend(found.skipped.into_iter().map(|skipped| (file.to_owned(), skipped)));
         Ok(())
@@ -257,43 +324,75 @@ impl Loader<'_> {
 
     /// Finds a component's bytes; that they are nowhere is an answer, that they can't be read is
     /// not.
-    fn component(
-        &mut self,
-        spec: &ComponentSpec,
-        base: &Path,
-    ) -> Result<Result<Loaded, String>, Failure> {
+    fn component(&mut self, spec: &ComponentSpec, base: &Path) -> Result<Part, Failure> {
         let limit = self.limits.max_component_bytes;
-        let bytes = if let Some(path) = self.replaced.get(&spec.name) {
+        let path = if let Some(path) = self.replaced.get(&spec.name) {
             self.used.insert(spec.name.clone());
-            (path.display().to_string(), read_file(path, limit)?)
+            path.clone()
         } else {
             match &spec.image.source {
-                ImageSource::File(path) => {
-                    let path = base.join(path);
-                    (path.display().to_string(), read_file(&path, limit)?)
+                ImageSource::File(path) => base.join(path),
+                ImageSource::Layout { path, tag, digest } => {
+                    let path = base.join(path).display().to_string();
+                    let (tag, digest) = (tag.clone(), *digest);
+                    return Ok(self.want(ImageSource::Layout { path, tag, digest }));
                 }
-                ImageSource::Layout { path, tag } => {
-                    let path = base.join(path);
-                    (path.display().to_string(), layout::component(&path, tag.as_deref(), limit)?)
-                }
-                ImageSource::Oci(reference) => {
-                    return Ok(Err(format!(
-                        "`{reference}` is in a registry, which this version doesn't read"
-                    )));
-                }
+                ImageSource::Oci(_) => return Ok(self.want(spec.image.source.clone())),
                 ImageSource::Artifact(name) => {
-                    return Ok(Err(format!("Artifact `{name}` is not in this input")));
+                    return Ok(Part::Absent(format!("Artifact `{name}` is not in this input")));
                 }
-                ImageSource::Invalid(_) => return Ok(Err("its image is no reference".to_owned())),
+                ImageSource::Invalid(_) => {
+                    return Ok(Part::Absent("its image is no reference".to_owned()));
+                }
             }
         };
-        let (name, bytes) = bytes;
-        analyse(&name, &bytes, (self.limits, ReadOptions::default()), self.catalogue).map(Ok)
+        let bytes = read_file(&path, limit)?;
+        self.analyse(&path.display().to_string(), &bytes).map(|loaded| Part::Here(Box::new(loaded)))
+    }
+
+    /// Puts what was fetched into its places.
+    fn finish(&self, draft: Draft, fetched: &[Answer]) -> Result<LoadedWorkload, FileError> {
+        let bare = draft.workload.kind == "Component" && draft.workload.api_version.is_empty();
+        let mut components = Vec::new();
+        let mut supplies = Vec::new();
+        for (part, spec) in draft.components.into_iter().zip(&draft.workload.components) {
+            let (component, supply) = match part {
+                Part::Here(loaded) => (Ok(*loaded), Supply::default()),
+                Part::Absent(reason) => (Err(reason), Supply::default()),
+                Part::Wanted(at) => match fetched.get(at) {
+                    Some(Ok(found)) => {
+                        let loaded = self.analyse(&spec.image.text, &found.bytes);
+                        let loaded = loaded
+                            .map_err(|failure| Box::new((failure, spec.image.place.clone())))?;
+                        (Ok(loaded), found.supply.clone())
+                    }
+                    Some(Err(failure)) if bare => return Err(at_start(failure.clone())),
+                    Some(Err(failure)) => {
+                        let reason = format!("{} [{}]", failure.message, failure.code);
+                        (Err(reason), Supply::default())
+                    }
+                    None => (Err("it was not fetched".to_owned()), Supply::default()),
+                },
+            };
+            components.push(component);
+            supplies.push(supply);
+        }
+        Ok(LoadedWorkload {
+            file: draft.file,
+            workload: draft.workload,
+            under_ambit: draft.under_ambit,
+            components,
+            supplies,
+        })
     }
 }
 
+fn invalid_reference(text: &str, error: &ReferenceError) -> Failure {
+    Failure::new(error.code(), format!("`{text}`: {error}"), Some(error.help()))
+}
+
 /// A name without a file behind it that would do as a reference.
-pub(super) fn looks_like_reference(text: &str) -> bool {
+pub(crate) fn looks_like_reference(text: &str) -> bool {
     let extension = Path::new(text).extension().and_then(|extension| extension.to_str());
     !matches!(extension, Some("wasm" | "yaml" | "yml" | "json"))
         && text.contains('/')
@@ -301,15 +400,7 @@ pub(super) fn looks_like_reference(text: &str) -> bool {
         && matches!(ImageSource::parse(text), ImageSource::Oci(_))
 }
 
-pub(super) fn not_fetched(reference: &str) -> Failure {
-    Failure::new(
-        "reference-not-fetched",
-        format!("`{reference}` is in a registry, which this version doesn't read"),
-        Some("give the component as a file or as `layout:DIR`".to_owned()),
-    )
-}
-
-fn document_failure(file: &str, text: &str, error: &WorkloadError) -> FileError {
+pub(crate) fn document_failure(file: &str, text: &str, error: &WorkloadError) -> FileError {
     let name = if file == "-" { "standard input" } else { file };
     let message = match error.position() {
         Some(position) => format!("{name}:{position}: {error}"),

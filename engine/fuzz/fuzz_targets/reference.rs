@@ -10,9 +10,10 @@ fuzz_target!(|text: &str| {
         ImageSource::Oci(reference) => assert!(text.ends_with(&reference.to_string())),
         ImageSource::File(path) => assert!(text.ends_with(&path)),
         ImageSource::Artifact(name) => assert_eq!(text, format!("artifact://{name}")),
-        ImageSource::Layout { path, tag } => {
+        ImageSource::Layout { path, tag, digest } => {
             let tag = tag.map(|tag| format!(":{tag}")).unwrap_or_default();
-            assert_eq!(text, format!("layout:{path}{tag}"));
+            let digest = digest.map(|digest| format!("@{digest}")).unwrap_or_default();
+            assert_eq!(text, format!("layout:{path}{tag}{digest}"));
         }
         ImageSource::Invalid(error) => assert!(!error.to_string().is_empty()),
     }

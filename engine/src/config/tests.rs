@@ -23,8 +23,11 @@ classes:
 - {class: agent, match: {image: registry.example/agents}}
 limits: {component_bytes: 1000}
 waivers: []
-trust: null
-mirrors: {}
+trust: [trust/release.yaml]
+mirrors: {ghcr.io: mirror.example:5000/ghcr}
+insecureRegistries: [registry.test:5000]
+registryCertificates: [ca.pem]
+tokenHosts: {registry.example: auth.example}
 ",
     )
     .unwrap();
@@ -34,6 +37,11 @@ mirrors: {}
     assert_eq!(config.ceilings[0].folders.len(), 2);
     assert!(config.ceilings[0].folders[1].writable);
     assert_eq!(config.max_component_bytes, Some(1000));
+    assert_eq!(config.trust, ["trust/release.yaml"]);
+    assert_eq!(config.mirrors["ghcr.io"], "mirror.example:5000/ghcr");
+    assert_eq!(config.insecure_registries, ["registry.test:5000"]);
+    assert_eq!(config.registry_certificates, ["ca.pem"]);
+    assert_eq!(config.token_hosts["registry.example"], "auth.example");
     let actions: Vec<(Option<&str>, Action)> =
         config.enforcement.iter().map(|entry| (entry.namespace.as_deref(), entry.action)).collect();
     assert_eq!(
@@ -46,6 +54,8 @@ mirrors: {}
 fn empty_configuration_is_the_default() {
     assert_eq!(read("").unwrap(), Config::default());
     assert_eq!(read("# nothing\n").unwrap(), Config::default());
+    assert_eq!(read("trust: one.yaml\n").unwrap().trust, ["one.yaml"]);
+    assert!(read("trust: null\nmirrors: null\n").unwrap().trust.is_empty());
 }
 
 #[test]
@@ -59,8 +69,8 @@ fn what_cannot_be_meant_is_refused_with_its_place() {
         ("enforcement: {baseline: loudly}\n", "config-field", "`loudly` is no enforcement"),
         ("limits: {component_bytes: 0}\n", "config-field", "component_bytes"),
         ("waivers: [w.yaml]\n", "config-unsupported", "`waivers`"),
-        ("trust: t.yaml\n", "config-unsupported", "`trust`"),
-        ("mirrors: {a: b}\n", "config-unsupported", "`mirrors`"),
+        ("mirrors: [a]\n", "config-field", "mirrors"),
+        ("tokenHosts: {a: 1}\n", "config-field", "tokenHosts"),
         ("a: b\n---\nc: d\n", "config-field", "one document"),
         ("- a\n", "config-field", "mapping"),
         ("a: [\n", "manifest-syntax", "can't be read"),

@@ -7,6 +7,7 @@ use crate::capability::CapabilitySet;
 use crate::catalogue::Verb;
 use crate::ceiling;
 use crate::component::Component as Binary;
+use crate::evidence::{self, Checked, Evidence, Supply};
 use crate::grant::{
     self, AddressClass, Breadth, HostSet, LintContext, PortSet, RefusedFor, SensitiveKind,
 };
@@ -195,27 +196,47 @@ fn component(
     );
     let image = image(spec);
     let digest = analysis.map(|analysis| analysis.component.digest.to_string());
-    // A reference pins its manifest, not the layer; only a digest of the bytes can be compared here.
+    let none = Supply::default();
+    let supply = subject.supplies.get(index).unwrap_or(&none);
+    // A reference pins a manifest or an index, not the layer below it.
+    let pin = image.digest.as_deref().filter(|_| supply.manifest.is_some());
+    let named = [&supply.manifest, &supply.index].into_iter().flatten().map(ToString::to_string);
+    let digest_matches = pin.is_some_and(|pin| named.into_iter().any(|digest| digest == pin));
+    let digest_checked = pin.is_some();
+    let unchecked = Checked::default();
+    let checked = match &supply.evidence {
+        Evidence::Checked(checked) => checked,
+        Evidence::NotChecked | Evidence::Unknown(_) => &unchecked,
+    };
+    let signed = checked.signatures.iter().any(|signature| signature.verified);
+    let attested = |types: &[&str]| {
+        let mut attestations = checked.attestations.iter();
+        attestations
+            .any(|a| a.verified && a.subject_matches && types.contains(&a.predicate_type.as_str()))
+    };
     let local = matches!(spec.image.source, ImageSource::File(_) | ImageSource::Layout { .. });
     input::Component {
         name: spec.name.clone(),
         role: spec.role.as_str().to_owned(),
         classes: classes.into_iter().collect(),
         path: spec.place.pointer.clone(),
-        pinned: image.has_digest || local || spec.role == Role::Bare,
+        pinned: image.has_digest || local,
         image,
         bytes: if analysis.is_some() { "present" } else { "absent" }.to_owned(),
         digest,
-        digest_checked: false,
-        digest_matches: false,
-        evidence_state: "not-checked".to_owned(),
-        signed: false,
-        bad_signature: false,
-        in_transparency_log: false,
-        signatures: Vec::new(),
-        attestations: Vec::new(),
-        has_provenance: false,
-        has_sbom: false,
+        digest_checked,
+        digest_matches,
+        manifest_digest: supply.manifest.as_ref().map(ToString::to_string),
+        claims: claims(supply, analysis.map(|analysis| analysis.component)),
+        evidence_state: supply.evidence.state().to_owned(),
+        trust: checked.trust.clone(),
+        signed,
+        bad_signature: !signed && checked.signatures.iter().any(|signature| signature.wrong),
+        in_transparency_log: checked.signatures.iter().any(|s| s.verified && s.tlog),
+        has_provenance: attested(&evidence::PROVENANCE),
+        has_sbom: attested(&evidence::SBOM),
+        signatures: checked.signatures.clone(),
+        attestations: checked.attestations.clone(),
         interfaces: analysis
             .map(|analysis| {
                 interfaces(analysis.component, analysis.capabilities, index, reach, workload)
@@ -250,6 +271,16 @@ fn component(
     }
 }
 
+fn claims(supply: &Supply, component: Option<&Binary>) -> input::Claims {
+    match (&supply.claims, component) {
+        (Some(claims), Some(component)) => {
+            let (unnamed_imports, absent_imports) = claims.differences(component);
+            input::Claims { known: true, unnamed_imports, absent_imports }
+        }
+        (None, _) | (_, None) => input::Claims::default(),
+    }
+}
+
 fn image(spec: &ComponentSpec) -> input::Image {
     let mut image = input::Image {
         raw: spec.image.text.clone(),
@@ -257,6 +288,12 @@ fn image(spec: &ComponentSpec) -> input::Image {
         path: spec.image.place.pointer.clone(),
         ..input::Image::default()
     };
+    if let ImageSource::Layout { tag, digest, .. } = &spec.image.source {
+        image.tag.clone_from(tag);
+        image.has_tag = tag.is_some();
+        image.digest = digest.as_ref().map(ToString::to_string);
+        image.has_digest = digest.is_some();
+    }
     if let ImageSource::Oci(reference) = &spec.image.source {
         let repository = reference.repository();
         repository.registry().clone_into(&mut image.registry);

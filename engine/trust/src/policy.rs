@@ -22,7 +22,6 @@ use ambit_engine::digest::Digest;
 use jiff::Timestamp;
 use regex::Regex;
 
-#[expect(unused_imports, reason = "the facts of a decision use it")]
 pub(crate) use evaluate::in_time;
 
 pub use duration::{DurationError, parse_duration};

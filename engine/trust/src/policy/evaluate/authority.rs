@@ -113,7 +113,6 @@ type Why = (RejectCode, String);
 
 /// Holds only the times against the authority's bounds, for who asks about a candidate and not
 /// about the authority.
-#[expect(dead_code, reason = "the facts of a decision use it")]
 pub(crate) fn in_time(
     authority: &Authority,
     signed: &Signed,
