@@ -12,6 +12,7 @@ mod callgraph;
 mod evaluate;
 mod metadata;
 mod module;
+mod nesting;
 mod pack;
 mod sprintf;
 

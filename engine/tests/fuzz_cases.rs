@@ -11,6 +11,7 @@ use ambit_engine::component::Component;
 use ambit_engine::document::{DocumentLimits, Format};
 use ambit_engine::grant::{Dialect, HostPattern};
 use ambit_engine::limits::Limits;
+use ambit_engine::policy::{Origin, Pack, PackFile, PolicyLimits};
 use ambit_engine::reference::{PinnedReference, Reference};
 use ambit_engine::workload;
 
@@ -48,6 +49,13 @@ fn inputs_that_broke_a_parser_break_it_no_more() {
                 assert!(pinned.to_string().parse::<Reference>().is_ok(), "{pinned}");
             }
         }
+        count += 1;
+    }
+    for bytes in inputs("settings") {
+        // The first byte says what the rest is; so far only Rego was found.
+        let text = bytes.get(1..).unwrap_or_default().to_vec();
+        let files = [PackFile { name: "x.rego".to_owned(), text }];
+        assert!(Pack::read("x", &files, Origin::Given, &PolicyLimits::default()).is_err());
         count += 1;
     }
     assert!(count > 0);

@@ -2,6 +2,8 @@
 //! credentials and keys are read from. No panic, no hang.
 #![no_main]
 
+use std::sync::LazyLock;
+
 use ambit_engine::catalogue::Catalogue;
 use ambit_engine::config::Config;
 use ambit_engine::policy::{Origin, Pack, PackFile, PolicyLimits};
@@ -9,11 +11,14 @@ use ambit_trust::keys::KeyFile;
 use ambit_trust::registry::credentials::{Credentials, PullSecret};
 use libfuzzer_sys::fuzz_target;
 
+static CATALOGUE: LazyLock<Catalogue> =
+    LazyLock::new(|| Catalogue::builtin().expect("the built-in catalogue"));
+
 fuzz_target!(|bytes: &[u8]| {
     let Some((kind, rest)) = bytes.split_first() else { return };
     match kind % 6 {
         0 => drop(Config::read("ambit.yaml", rest)),
-        1 => drop(Catalogue::builtin().map(|catalogue| catalogue.with_file("more.yaml", rest))),
+        1 => drop(CATALOGUE.clone().with_file("more.yaml", rest)),
         2 => {
             let rego = b"package x\n\ndeny contains \"no\" if false\n".to_vec();
             let files = [

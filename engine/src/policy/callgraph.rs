@@ -61,6 +61,8 @@ fn read(pack: &str, modules: &[(String, String)], syntax: Syntax) -> Result<Rule
     let mut engine = regorus::Engine::new();
     engine.set_rego_v0(syntax == Syntax::V0);
     for (name, text) in modules {
+        super::nesting::check(text)
+            .map_err(|message| PackError::Syntax { file: name.clone(), message })?;
         engine.add_policy(name.clone(), text.clone()).map_err(|error| PackError::Syntax {
             file: name.clone(),
             message: error.to_string(),

@@ -141,6 +141,8 @@ impl PolicySet {
         let mut params = serde_json::Map::new();
         for pack in &packs {
             for (name, text) in &pack.modules {
+                super::nesting::check(text)
+                    .map_err(|message| PackError::Syntax { file: name.clone(), message })?;
                 engine.add_policy(name.clone(), text.clone()).map_err(|error| {
                     PackError::Syntax { file: name.clone(), message: error.to_string() }
                 })?;

@@ -56,6 +56,7 @@ pub fn evaluate_module(
         engine.set_rego_v0(syntax == Syntax::V0);
         engine.set_strict_builtin_errors(true);
         builtins::install(&mut engine).map_err(failed)?;
+        super::nesting::check(text).map_err(failed)?;
         engine
             .add_policy(entrypoint.to_owned(), text.to_owned())
             .map_err(|error| failed(error.to_string()))?;
