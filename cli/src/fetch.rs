@@ -86,7 +86,10 @@ impl<'a> Fetcher<'a> {
         let stores = if flags.offline {
             Stores::offline(cache.clone())
         } else {
-            Stores::online(options::client(flags, configuration)?, cache.clone())
+            Stores::online(
+                options::client(flags, configuration, options::Mirrors::Used)?,
+                cache.clone(),
+            )
         };
         Ok(Self {
             runtime,
@@ -97,6 +100,21 @@ impl<'a> Fetcher<'a> {
             progress: progress::Progress::new(output, flags.no_progress),
             trusted: None,
         })
+    }
+
+    /// Sets up the way for commands that write. Mirrors are left aside: a list of signatures that
+    /// was read from a copy and written to the original would lose those that the copy lacks.
+    pub(crate) fn writing(
+        flags: &Registry,
+        configuration: &Configuration,
+        output: &Output,
+    ) -> Result<Self, Failure> {
+        let mut fetcher = Self::new(flags, configuration, output)?;
+        if !flags.offline {
+            let client = options::client(flags, configuration, options::Mirrors::Unused)?;
+            fetcher.stores = Stores::online(client, fetcher.cache.clone());
+        }
+        Ok(fetcher)
     }
 
     /// Looks for evidence too.

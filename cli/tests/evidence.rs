@@ -581,3 +581,24 @@ fn samples_by_certificate_verify_under_their_root_only() {
         desk.run(&[&about[..], &signer, more].concat()).exits(1);
     }
 }
+
+#[test]
+fn what_is_written_is_not_made_of_what_a_mirror_says() {
+    let registry = Registry::start_blocking(Options::old());
+    let copy = Registry::start_blocking(Options::old());
+    let desk = Desk::new();
+    let image = format!("{}/team/ping:1.0", registry.host());
+    signed(&desk, &image);
+    // The mirror has the image and none of its signatures.
+    let mirrored = format!("{}/team/ping:1.0", copy.host());
+    let push = ["push", &component("http-client.wasm"), "--created", NOW];
+    desk.run(&[&push[..], &[&mirrored]].concat()).exits(0);
+    let mirror = format!("{}={}", registry.host(), copy.host());
+    desk.run(&["keygen", "--no-password", "--output", "second"]).exits(0);
+    let sign = ["sign", "--now", NOW, "--key", "second.key", &image, "--mirror", &mirror];
+    desk.run(&sign).exits(0);
+    for key in ["ours.pub", "second.pub"] {
+        desk.run(&["verify", "--now", NOW, &image, "--key", key, "--insecure-ignore-tlog"])
+            .exits(0);
+    }
+}

@@ -69,7 +69,7 @@ pub(crate) fn push(command: &Push, global: &Global, output: &Output) -> Result<E
         let (key, value) = annotation(pair)?;
         annotations.insert(key, value);
     }
-    let fetcher = Fetcher::new(&command.registry, &configuration, output)?;
+    let fetcher = Fetcher::writing(&command.registry, &configuration, output)?;
     let to = fetcher.destination(&command.reference)?;
     let limits = &configuration.limits;
     if let source @ ImageSource::Layout { .. } = ImageSource::parse(&command.source) {

@@ -51,7 +51,7 @@ pub(crate) fn sign(command: &Sign, global: &Global, output: &Output) -> Result<E
         annotations.insert(name, value);
     }
     let key = key::read(&command.key)?;
-    let fetcher = Fetcher::new(&command.registry, &configuration, output)?;
+    let fetcher = Fetcher::writing(&command.registry, &configuration, output)?;
     let source = ImageSource::parse(&command.reference);
     fetcher.wait(async {
         let origin = fetcher.origin(&source).await?;
@@ -104,7 +104,7 @@ pub(crate) fn attest(command: &Attest, global: &Global, output: &Output) -> Resu
     let now = timestamp(command.now.as_deref())?;
     let key = key::read(&command.key)?;
     let source = ImageSource::parse(&command.reference);
-    let fetcher = Fetcher::new(&command.registry, &configuration, output)?;
+    let fetcher = Fetcher::writing(&command.registry, &configuration, output)?;
     let (origin, subject) = fetcher.wait(async {
         let origin = fetcher.origin(&source).await?;
         let subject = origin.store.manifest(&origin.name).await?;

@@ -27,8 +27,19 @@ fn invalid(error: &OptionsError) -> Failure {
     Failure::new(error.code(), error.to_string(), Some(error.help().to_owned()))
 }
 
+/// Whether reads may go to mirrors.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Mirrors {
+    Used,
+    Unused,
+}
+
 /// Sets up the client for registries.
-pub(super) fn client(flags: &Registry, configuration: &Configuration) -> Result<Client, Failure> {
+pub(super) fn client(
+    flags: &Registry,
+    configuration: &Configuration,
+    mirrors: Mirrors,
+) -> Result<Client, Failure> {
     let config = &configuration.config;
     let mut options =
         Options { loopback: Loopback::Allowed, call_timeout: CALL_TIMEOUT, ..Options::default() };
@@ -39,6 +50,9 @@ pub(super) fn client(flags: &Registry, configuration: &Configuration) -> Result<
     for (of, mirror) in &config.mirrors {
         let pair = format!("{of}={mirror}");
         options.mirrors.push(pair.parse::<Mirror>().map_err(|error| invalid(&error))?);
+    }
+    if mirrors == Mirrors::Unused {
+        options.mirrors.clear();
     }
     for host in flags.insecure_registry.iter().chain(&config.insecure_registries) {
         options.insecure.push(host.parse().map_err(|error| invalid(&error))?);
