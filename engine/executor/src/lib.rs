@@ -1,0 +1,1 @@
+//! Runs components under wasmtime with exactly what a decision admitted.
