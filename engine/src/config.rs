@@ -103,6 +103,9 @@ pub struct Config {
     pub token_hosts: BTreeMap<String, String>,
     /// The largest component in bytes, if one is named.
     pub max_component_bytes: Option<usize>,
+    /// Bounds of what `ambit run` starts: name, value as written, and line, in order. The executor
+    /// knows the names.
+    pub run_limits: Vec<(String, String, u32)>,
     /// The keys that the file sets, with the line of each.
     pub origins: BTreeMap<String, u32>,
 }
@@ -302,6 +305,20 @@ impl Config {
                 config.max_component_bytes = usize::try_from(*bytes.value()).ok();
             }
             limits.finish(&mut reader.problems);
+        }
+        if let Some(mut run) = fields.mapping("run", &mut reader.problems) {
+            let limits = run.node("limits").and_then(Node::as_mapping);
+            for entry in limits.into_iter().flatten() {
+                let value = entry.value().scalar_text().ok_or_else(|| ConfigError::Field {
+                    file: file.to_owned(),
+                    position: entry.value().span().start(),
+                    message: format!("`{}` is not a number or a time", entry.key()),
+                    help: Some("write it like `30s` or `256Mi`".to_owned()),
+                })?;
+                let line = entry.key_span().start().line();
+                config.run_limits.push((entry.key().to_owned(), value.to_string(), line));
+            }
+            run.finish(&mut reader.problems);
         }
         enforcement(&mut config, &mut reader, &mut fields)?;
         unsupported(&reader, &mut fields)?;

@@ -4,6 +4,7 @@
 //! or logging. The one exception is policy evaluation, which runs on a scoped thread with a known
 //! stack size, since a policy engine must not be able to overflow its caller's.
 
+pub mod admitted;
 pub mod capability;
 pub mod catalogue;
 mod ceiling;

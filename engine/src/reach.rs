@@ -17,6 +17,7 @@ use std::collections::BTreeSet;
 
 pub use links::{LinkEdge, LinkProblem, Links};
 pub use paths::{Along, ReachPath};
+pub(crate) use services::gives;
 
 use crate::capability::CapabilitySet;
 use crate::catalogue::{Catalogue, Verb};

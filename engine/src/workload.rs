@@ -9,12 +9,14 @@
 mod container;
 mod lint;
 mod name;
+mod private;
 mod read;
 mod wasmcloud;
 
 use std::collections::BTreeMap;
 
 pub(crate) use lint::has_secret;
+pub use private::Private;
 pub use read::{Documents, Skipped, WorkloadError, read};
 
 use crate::document::Span;
@@ -218,7 +220,7 @@ pub struct LoopbackEntry {
     pub port: Option<LoopbackPort>,
 }
 
-/// Where the value of an environment variable comes from. Literal values are never kept.
+/// Where the value of an environment variable comes from.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum EnvSource {
     /// Written in the document.
@@ -227,6 +229,8 @@ pub enum EnvSource {
         length: usize,
         /// Whether name or value look like a secret.
         looks_secret: bool,
+        /// The value, for whoever runs the component.
+        value: Private,
     },
     /// A key of a Secret.
     Secret(String),
@@ -241,6 +245,19 @@ pub struct EnvEntry {
     pub name: String,
     /// Where its value comes from.
     pub source: EnvSource,
+    /// The key of the Secret or ConfigMap; empty for another source, and for the variable's own name.
+    pub key: String,
+    /// Where it stands.
+    pub place: Place,
+}
+
+/// One entry of a component's configuration.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ConfigEntry {
+    /// The key.
+    pub name: String,
+    /// The value, for whoever runs the component.
+    pub value: Private,
     /// Where it stands.
     pub place: Place,
 }
@@ -343,16 +360,20 @@ pub struct ComponentSpec {
     pub env: Vec<EnvEntry>,
     /// Secrets and ConfigMaps given by reference.
     pub references: Vec<ReferenceEntry>,
-    /// Names of configuration keys for interface plugins.
-    pub config_keys: Vec<Named>,
+    /// Configuration for interface plugins, `wasi:config/store` above all.
+    pub config: Vec<ConfigEntry>,
     /// Volumes in this component.
     pub mounts: Vec<Mount>,
     /// Whether a memory limit is set.
     pub memory_limited: bool,
+    /// The memory limit in bytes, where the document gives one in numbers.
+    pub memory_bytes: Option<u64>,
     /// Whether a CPU limit is set.
     pub cpu_limited: bool,
     /// Warm instances that keep state between calls; 0 if none.
     pub pool_size: u64,
+    /// How many calls may run at once; `None` where the document leaves it to the host.
+    pub max_concurrency: Option<u64>,
 }
 
 /// An interface that the workload asks the host for.
@@ -445,11 +466,13 @@ impl Workload {
                 loopback: Vec::new(),
                 env: Vec::new(),
                 references: Vec::new(),
-                config_keys: Vec::new(),
+                config: Vec::new(),
                 mounts: Vec::new(),
                 memory_limited: false,
+                memory_bytes: None,
                 cpu_limited: false,
                 pool_size: 0,
+                max_concurrency: None,
             }],
             volumes: Vec::new(),
             host_interfaces: Vec::new(),

@@ -9,7 +9,7 @@ use crate::workload::{HostInterface, Workload};
 /// Tells whether an entry of `hostInterfaces` gives an interface.
 ///
 /// A version that is no semantic version means any version, as wasmCloud's host reads it.
-pub(super) fn gives(entry: &HostInterface, name: &InterfaceName) -> bool {
+pub(crate) fn gives(entry: &HostInterface, name: &InterfaceName) -> bool {
     let version = semver::Version::parse(&entry.version).ok();
     let on_track = match (version, name.track()) {
         (Some(version), Some(track)) => Track::of(&version) == track,

@@ -458,7 +458,7 @@ fn grants(workload: &Workload, spec: &ComponentSpec, reached: &ComponentReach) -
     });
     let env = spec.env.iter().map(|entry| {
         let (source, looks_secret, length) = match &entry.source {
-            EnvSource::Literal { length, looks_secret } => ("literal", *looks_secret, *length),
+            EnvSource::Literal { length, looks_secret, .. } => ("literal", *looks_secret, *length),
             EnvSource::Secret(_) => ("secret", false, 0),
             EnvSource::Config(_) => ("config", false, 0),
         };
@@ -573,7 +573,7 @@ pub(super) fn places(workload: &Workload) -> BTreeMap<&str, &Place> {
         places.extend(component.env.iter().map(|entry| &entry.place));
         places.extend(component.references.iter().map(|entry| &entry.place));
         places.extend(component.mounts.iter().map(|entry| &entry.place));
-        places.extend(component.config_keys.iter().map(|entry| &entry.place));
+        places.extend(component.config.iter().map(|entry| &entry.place));
     }
     places.extend(workload.volumes.iter().map(|volume| &volume.place));
     for interface in &workload.host_interfaces {

@@ -8,7 +8,7 @@ use super::name::looks_secret;
 use super::read::{elsewhere, no_image, place, reference};
 use super::wasmcloud::{empty_component, image};
 use super::{
-    ComponentSpec, EnvEntry, EnvSource, Level, Mount, Place, Problem, ReferenceEntry,
+    ComponentSpec, EnvEntry, EnvSource, Level, Mount, Place, Private, Problem, ReferenceEntry,
     ReferenceKind, Role, Volume, VolumeSource, Workload,
 };
 use crate::document::Node;
@@ -187,17 +187,20 @@ fn environment(
         let name = name.as_str().to_owned();
         let at = Place { pointer: entry.pointer().as_str().to_owned(), span: Some(entry.span()) };
         let value: Option<Text<'_>> = entry.string("value", problems);
+        let mut key = String::new();
         let source = match (value, entry.mapping("valueFrom", problems)) {
             (Some(value), _) => EnvSource::Literal {
                 length: value.as_str().len(),
                 looks_secret: looks_secret(&name, value.as_str()),
+                value: Private::new(value.as_str()),
             },
             (None, Some(mut from)) => {
-                let object = |inner: Option<Fields<'_>>, problems: &mut Vec<FieldProblem>| {
-                    inner
-                        .and_then(|mut inner| inner.required_string("name", problems))
-                        .map(|name| name.as_str().to_owned())
-                        .unwrap_or_default()
+                let mut object = |inner: Option<Fields<'_>>, problems: &mut Vec<FieldProblem>| {
+                    let Some(mut inner) = inner else { return String::new() };
+                    let named = inner.string("key", problems);
+                    key = named.map(|key| key.as_str().to_owned()).unwrap_or_default();
+                    let name = inner.required_string("name", problems);
+                    name.map(|name| name.as_str().to_owned()).unwrap_or_default()
                 };
                 match from.mapping("secretKeyRef", problems) {
                     Some(inner) => EnvSource::Secret(object(Some(inner), problems)),
@@ -210,9 +213,11 @@ fn environment(
                     }
                 }
             }
-            (None, None) => EnvSource::Literal { length: 0, looks_secret: false },
+            (None, None) => {
+                EnvSource::Literal { length: 0, looks_secret: false, value: Private::default() }
+            }
         };
-        component.env.push(EnvEntry { name, source, place: at });
+        component.env.push(EnvEntry { name, source, key, place: at });
     }
 }
 

@@ -3,9 +3,9 @@
 use super::name::looks_secret;
 use super::read::{named, no_image, pairs, place, reference};
 use super::{
-    ComponentSpec, EnvEntry, EnvSource, HostEntry, HostGrantList, HostInterface, Image, Level,
-    LookupEntry, LoopbackEntry, Mount, Place, Problem, ReferenceEntry, ReferenceKind, Role, Volume,
-    VolumeSource, Workload,
+    ComponentSpec, ConfigEntry, EnvEntry, EnvSource, HostEntry, HostGrantList, HostInterface,
+    Image, Level, LookupEntry, LoopbackEntry, Mount, Place, Private, Problem, ReferenceEntry,
+    ReferenceKind, Role, Volume, VolumeSource, Workload,
 };
 use crate::document::{FieldProblem, Fields, Text};
 use crate::grant::{
@@ -31,11 +31,13 @@ pub(super) fn empty_component() -> ComponentSpec {
         loopback: Vec::new(),
         env: Vec::new(),
         references: Vec::new(),
-        config_keys: Vec::new(),
+        config: Vec::new(),
         mounts: Vec::new(),
         memory_limited: false,
+        memory_bytes: None,
         cpu_limited: false,
         pool_size: 0,
+        max_concurrency: None,
     }
 }
 
@@ -157,7 +159,7 @@ fn component(
         | Role::Bare => {
             component.pool_size = fields.u64("poolSize", problems).map_or(0, |n| *n.value());
             fields.u64("maxInvocations", problems);
-            fields.u64("maxConcurrency", problems);
+            component.max_concurrency = fields.u64("maxConcurrency", problems).map(|n| *n.value());
         }
     }
     if let Some(resources) = fields.mapping("localResources", problems) {
@@ -219,13 +221,20 @@ fn local_resources(
         environment_values(component, environment, problems);
     }
     let config = fields.string_map("config", problems);
-    component.config_keys = config.iter().map(|(key, _)| named(key)).collect();
+    let entry = |(key, value): &(Text<'_>, Text<'_>)| ConfigEntry {
+        name: key.as_str().to_owned(),
+        value: Private::new(value.as_str()),
+        place: place(key),
+    };
+    component.config = config.iter().map(entry).collect();
     for (pointer, node) in fields.sequence("volumeMounts", problems) {
         if let Some(entry) = Fields::new(node, pointer, problems) {
             mount(workload, component, entry, problems);
         }
     }
     // Cosmonic Desktop's own fields; the cluster's CRD prunes them.
+    let megabytes = fields.u64("memoryLimitMb", problems).map(|n| *n.value());
+    component.memory_bytes = megabytes.map(|n| n.saturating_mul(1024 * 1024));
     for (key, limited) in
         [("memoryLimitMb", &mut component.memory_limited), ("cpuLimit", &mut component.cpu_limited)]
     {
@@ -268,7 +277,9 @@ fn environment_values(
             source: EnvSource::Literal {
                 length: value.as_str().len(),
                 looks_secret: looks_secret(key.as_str(), value.as_str()),
+                value: Private::new(value.as_str()),
             },
+            key: String::new(),
             place: place(&value),
         });
     }
