@@ -10,7 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 #[derive(Debug, Parser)]
 #[command(name = "ambit", version, max_term_width = 100, propagate_version = true)]
 #[command(
-    after_help = "Exit codes: 0 allowed or done, 1 denied, 2 no decision, 3 warnings under --fail-on-warn\n\nStart with: ambit reach workload.yaml"
+    after_help = "Exit codes: 0 allowed or done, 1 denied, 2 no decision, 3 warnings under --fail-on-warn,\n4 a component of `run` failed by itself\n\nStart with: ambit reach workload.yaml"
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -90,6 +90,11 @@ pub(crate) enum Command {
     Reach(Reach),
     /// Decide whether workloads or components are allowed
     Check(Check),
+    /// Check workloads or components, then run them with exactly what was admitted
+    Run(Box<Run>),
+    /// Look at what runs did
+    #[command(subcommand)]
+    Record(Record),
     /// Verify signatures and attestations against a trust policy or cosign's flags
     Verify(Box<Verify>),
     /// Write the digest that each tag has now into workload documents
@@ -109,6 +114,9 @@ pub(crate) enum Command {
     /// Look at policy packs and schemas
     #[command(subcommand)]
     Policy(Policy),
+    /// Run one workload for the `ambit run` that started this process
+    #[command(hide = true)]
+    IsolatedWorker,
     /// Print the completion script of a shell
     Completions(Completions),
     /// Print the manual page
@@ -285,6 +293,234 @@ impl From<ProfileName> for Profile {
     }
 }
 
+/// `ambit run`.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "A guest's own non-zero status is exit code 4.\n\nExamples:\n  ambit run workload.yaml                    (serves http://NAME.localhost:8200/)\n  ambit run tool.wasm -- --help               (runs a command with arguments)\n  ambit run lib.wasm --invoke 'add(1, 2)'     (calls one function)"
+)]
+pub(crate) struct Run {
+    #[command(flatten)]
+    pub(crate) inputs: Inputs,
+    /// Arguments of a command component
+    #[arg(last = true, value_name = "ARGS", help_heading = "Running")]
+    pub(crate) arguments: Vec<String>,
+    /// Call this exported function once, in WAVE syntax, and print the result
+    #[arg(long, value_name = "FN(ARGS)", help_heading = "Running",
+        conflicts_with_all = ["listen", "watch"])]
+    pub(crate) invoke: Option<String>,
+    /// Where HTTP handlers are served
+    #[arg(
+        long,
+        value_name = "ADDRESS:PORT",
+        help_heading = "Running",
+        default_value = "127.0.0.1:8200"
+    )]
+    pub(crate) listen: std::net::SocketAddr,
+    /// Let pages of other sites ask this workload through a browser
+    #[arg(long, value_name = "NAME", help_heading = "Running")]
+    pub(crate) allow_cross_site: Vec<String>,
+    /// Check and load again when a manifest or component changes
+    #[arg(long, help_heading = "Running")]
+    pub(crate) watch: bool,
+    /// Run each workload in a process of its own; `auto` does with more than one
+    #[arg(long, value_enum, value_name = "WHEN", help_heading = "Running", num_args = 0..=1, require_equals = true,
+        default_value = "auto", default_missing_value = "always")]
+    pub(crate) isolate: Isolate,
+    #[command(flatten)]
+    pub(crate) bounds: Bounds,
+    #[command(flatten)]
+    pub(crate) given: Given,
+    #[command(flatten)]
+    pub(crate) recording: Recording,
+    /// Which rules deny: `baseline` warns where `strict` denies
+    #[arg(long, value_enum, help_heading = "Policies")]
+    pub(crate) profile: Option<ProfileName>,
+    /// Load this pack (a folder or a `.rego` file) beside the shipped ones
+    #[arg(long, value_name = "DIR|FILE", help_heading = "Policies")]
+    pub(crate) policy: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) trust: Trust,
+}
+
+/// When a workload gets a process of its own.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum Isolate {
+    /// With more than one workload
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// The bounds of each instance.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Bounds")]
+pub(crate) struct Bounds {
+    /// Wall time of one call or command, as `30s` or `5m`
+    #[arg(long, value_name = "TIME")]
+    pub(crate) timeout: Option<String>,
+    /// CPU time of one call or command
+    #[arg(long, value_name = "TIME")]
+    pub(crate) cpu_time: Option<String>,
+    /// Memory of one instance, all memories and tables together, as `256Mi`
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<String>,
+    /// Another bound by its name, as `run.limits` in `ambit.yaml` has it
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) limit: Vec<String>,
+}
+
+/// What the operator gives beside the manifest.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Given by you")]
+pub(crate) struct Given {
+    /// A Secret that the manifest refers to
+    #[arg(long, value_name = "NAME[.KEY]=env:VAR|file:PATH|cmd:COMMAND")]
+    pub(crate) secret: Vec<String>,
+    /// Give the component a placeholder for this Secret's key, and send the value in this header to
+    /// this host only
+    #[arg(long, value_name = "NAME.KEY=HEADER@HOST")]
+    pub(crate) secret_header: Vec<String>,
+    /// A ConfigMap that the manifest refers to
+    #[arg(long, value_name = "NAME=FILE")]
+    pub(crate) config_map: Vec<String>,
+    /// Open this port of this machine's loopback to components that are granted it
+    #[arg(long, value_name = "PORT")]
+    pub(crate) allow_host_loopback: Vec<u16>,
+    /// Let granted names lead to private addresses
+    #[arg(long)]
+    pub(crate) allow_private_network: bool,
+    /// Trust these certificates (PEM) for outgoing TLS, beside the built-in roots
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca: Vec<PathBuf>,
+    /// Where host services keep what they store; without it they forget at the end
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state_dir: Option<PathBuf>,
+}
+
+/// What is kept of the run.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Record")]
+pub(crate) struct Recording {
+    /// Where the record is kept; default: `ambit/record` in the user's state folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) record: Option<PathBuf>,
+    /// Flush each line of the record to the disk before its effect
+    #[arg(long)]
+    pub(crate) record_sync: bool,
+    /// Sign the record with this private key where a file ends and at the end
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record_key: Option<PathBuf>,
+    /// A file with that key's password; default: `COSIGN_PASSWORD`, else a prompt
+    #[arg(long, value_name = "FILE", requires = "record_key")]
+    pub(crate) record_password_file: Option<PathBuf>,
+    /// The size at which the record goes on in a new file, as `64Mi`
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) record_rotate: Option<String>,
+    /// Serve metrics in the form of Prometheus at this address
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) metrics: Option<std::net::SocketAddr>,
+    /// Send traces to this OpenTelemetry collector, as OTLP over HTTP
+    #[arg(long, value_name = "URL")]
+    pub(crate) otlp: Option<String>,
+}
+
+/// `ambit record`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Record {
+    /// List the records of a folder, the newest first
+    List(RecordList),
+    /// Show what each component of a run did
+    Show(RecordShow),
+    /// Check that a record holds together, and its signature
+    Verify(RecordVerify),
+    /// Print each effect of a run as it happens
+    Tail(RecordTail),
+}
+
+/// `ambit record list`.
+#[derive(Args, Debug)]
+pub(crate) struct RecordList {
+    /// The folder of records; default: `ambit/record` in the user's state folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+}
+
+/// Which record.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct RecordSource {
+    /// A record's file or the name of its run; default: the newest
+    pub(crate) record: Option<String>,
+    /// The folder of records; default: `ambit/record` in the user's state folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+}
+
+/// Which effects.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Filters")]
+pub(crate) struct RecordFilter {
+    /// Of this workload: `NAME` or `NAMESPACE/NAME`
+    #[arg(long, value_name = "NAME")]
+    pub(crate) workload: Option<String>,
+    /// Of this component
+    #[arg(long, value_name = "NAME")]
+    pub(crate) component: Option<String>,
+    /// Of this kind, as the report says it: `reach-hosts`, `read-folder`, …
+    #[arg(long)]
+    pub(crate) verb: Option<String>,
+    /// On this host
+    #[arg(long)]
+    pub(crate) host: Option<String>,
+    /// Denied ones only
+    #[arg(long)]
+    pub(crate) denied: bool,
+}
+
+/// `ambit record show`.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Examples:\n  ambit record show\n  ambit record show --denied\n  ambit record show --lines --component mailer"
+)]
+pub(crate) struct RecordShow {
+    #[command(flatten)]
+    pub(crate) source: RecordSource,
+    /// Print each effect on a line instead; with `--format json`, the lines as they are
+    #[arg(long)]
+    pub(crate) lines: bool,
+    #[command(flatten)]
+    pub(crate) filter: RecordFilter,
+}
+
+/// `ambit record verify`.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Examples:\n  ambit record verify\n  ambit record verify run.ndjson --key cosign.pub\n\nExit codes: 0 it holds, 1 it doesn't, 2 it can't be read"
+)]
+pub(crate) struct RecordVerify {
+    #[command(flatten)]
+    pub(crate) source: RecordSource,
+    /// Public key (PEM) of `ambit run --record-key`: every line has to be under a seal of it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key: Option<PathBuf>,
+    /// The hash with which the record has to end, as `ambit run` tells it when it ends
+    #[arg(long, value_name = "sha256:HEX")]
+    pub(crate) head: Option<String>,
+}
+
+/// `ambit record tail`.
+#[derive(Args, Debug)]
+pub(crate) struct RecordTail {
+    #[command(flatten)]
+    pub(crate) source: RecordSource,
+    /// Begin with what happened already
+    #[arg(long)]
+    pub(crate) all: bool,
+    #[command(flatten)]
+    pub(crate) filter: RecordFilter,
+}
+
 /// `ambit verify`.
 #[derive(Args, Debug)]
 #[command(
@@ -320,13 +556,13 @@ pub(crate) struct Verify {
 #[command(next_help_heading = "As cosign has them")]
 pub(crate) struct CosignFlags {
     /// Public key: a PEM file, or `env://VARIABLE`
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "trust")]
     pub(crate) key: Option<String>,
     /// The certificate's subject
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", conflicts_with = "trust")]
     pub(crate) certificate_identity: Option<String>,
     /// A pattern that the certificate's whole subject matches
-    #[arg(long, value_name = "REGEX", conflicts_with = "certificate_identity")]
+    #[arg(long, value_name = "REGEX", conflicts_with_all = ["certificate_identity", "trust"])]
     pub(crate) certificate_identity_regexp: Option<String>,
     /// The issuer in the certificate
     #[arg(long, value_name = "URL")]

@@ -8,6 +8,8 @@ pub(crate) mod keygen;
 pub(crate) mod pin;
 pub(crate) mod policy;
 pub(crate) mod reach;
+pub(crate) mod record;
+pub(crate) mod run;
 pub(crate) mod shell;
 pub(crate) mod sign;
 pub(crate) mod verify;

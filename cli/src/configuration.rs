@@ -84,9 +84,18 @@ impl Configuration {
 
     /// Loads the shipped packs and those that configuration and flags name.
     pub(crate) fn policies(&mut self, flags: &[PathBuf]) -> Result<PolicySet, Failure> {
+        self.policies_with(embedded(&PolicyLimits::default()), flags)
+    }
+
+    /// As [`policies`](Self::policies), with the shipped packs at hand.
+    pub(crate) fn policies_with(
+        &mut self,
+        shipped: Result<Vec<Pack>, PackError>,
+        flags: &[PathBuf],
+    ) -> Result<PolicySet, Failure> {
         let limits = PolicyLimits::default();
         let pack_failure = |error: PackError| failure(&error, error.code(), error.help());
-        let mut packs = embedded(&limits).map_err(pack_failure)?;
+        let mut packs = shipped.map_err(pack_failure)?;
         let from_config = self.config.policies.iter().map(|path| self.base.join(path));
         for path in from_config.chain(flags.iter().cloned()).collect::<Vec<_>>() {
             let pack = read_pack(&path, &limits)?;

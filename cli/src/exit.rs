@@ -1,4 +1,5 @@
-//! Exit codes: 0 allowed or done, 1 denied, 2 no decision, 3 warnings under `--fail-on-warn`.
+//! Exit codes: 0 allowed or done, 1 denied, 2 no decision, 3 warnings under `--fail-on-warn`, and
+//! 4 for a guest of `ambit run` that failed by itself.
 
 use std::process::ExitCode;
 
@@ -9,6 +10,8 @@ pub(crate) enum Exit {
     Done,
     /// Warnings, under `--fail-on-warn`.
     Warned,
+    /// A guest ended with a status of its own that isn't zero.
+    Guest,
     /// Denied.
     Denied,
     /// No answer.
@@ -22,6 +25,7 @@ impl From<Exit> for ExitCode {
             Exit::Denied => 1,
             Exit::NoDecision => 2,
             Exit::Warned => 3,
+            Exit::Guest => 4,
         })
     }
 }

@@ -22,6 +22,7 @@ use crate::args::Registry;
 use crate::configuration::Configuration;
 use crate::output::{Failure, Output};
 
+pub(crate) use options::default_cache;
 pub(crate) use trust::{Trusted, flags};
 
 /// Something to fetch.

@@ -97,6 +97,26 @@ impl Output {
         }
     }
 
+    /// Prints that something was denied while it ran.
+    pub(crate) fn denied(self, code: &str, message: &str, help: &str) {
+        let head = self.err_paint(&format!("denied[{code}]"), "\u{1b}[1;31m");
+        let help =
+            if help.is_empty() { String::new() } else { format!("  = help: {}\n", safe(help)) };
+        self.run(&format!("{head}: {message}\n{help}"));
+    }
+
+    /// Prints about the run, as it is.
+    pub(crate) fn about(self, text: &str) {
+        if !self.quiet {
+            self.run(text);
+        }
+    }
+
+    /// Whether what concerns the run is coloured.
+    pub(crate) fn colored_run(self) -> bool {
+        self.color_err
+    }
+
     /// Prints why there is no answer.
     pub(crate) fn failure(self, failure: &Failure) {
         let mut text = match &failure.snippet {

@@ -6,6 +6,7 @@ pub(crate) mod inspect;
 pub(crate) mod junit;
 pub(crate) mod markdown;
 pub(crate) mod reach;
+pub(crate) mod record;
 pub(crate) mod sarif;
 pub(crate) mod snippet;
 pub(crate) mod style;

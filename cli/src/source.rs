@@ -7,7 +7,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 pub(crate) use load::{
-    Inputs, LoadedWorkload, analyse, document_failure, load, looks_like_reference,
+    Inputs, Keep, LoadedWorkload, analyse, document_failure, load, looks_like_reference,
 };
 
 use ambit_engine::reference::ImageSource;

@@ -71,6 +71,12 @@ fn help_of_every_command() {
         &["inspect", "--help"],
         &["reach", "--help"],
         &["check", "--help"],
+        &["run", "--help"],
+        &["record", "--help"],
+        &["record", "list", "--help"],
+        &["record", "show", "--help"],
+        &["record", "tail", "--help"],
+        &["record", "verify", "--help"],
         &["verify", "--help"],
         &["pin", "--help"],
         &["pull", "--help"],
@@ -459,7 +465,7 @@ fn user_pack_takes_part_and_bad_packs_are_errors() {
 fn every_code_has_a_page_and_every_page_a_code() {
     let root = testdata().join("..");
     let mut sources = String::new();
-    let mut work = ["engine/src", "engine/trust/src", "cli/src", "policies"]
+    let mut work = ["engine/src", "engine/executor/src", "engine/trust/src", "cli/src", "policies"]
         .map(|dir| root.join(dir))
         .to_vec();
     while let Some(path) = work.pop() {

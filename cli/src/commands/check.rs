@@ -2,9 +2,9 @@
 
 use ambit_engine::decision::{Verdict, overall};
 use ambit_engine::input::Request;
-use ambit_engine::policy::{PolicySet, Profile};
+use ambit_engine::policy::{PolicyLimits, PolicySet, Profile, embedded};
 use ambit_engine::report;
-use ambit_engine::review::{Mode, Review, Subject, Terms, review};
+use ambit_engine::review::{Mode, Subject, Terms, review};
 use ambit_engine::workload::Target;
 
 use ambit_trust::policy::PUBLIC_GOOD_ROOT;
@@ -17,7 +17,7 @@ use crate::fetch::{Lazy, Trusted};
 use crate::output::{Failure, Output};
 use crate::render::style::Style;
 use crate::render::{github, human, junit, markdown, reach as render_reach, sarif};
-use crate::source::{Inputs, load};
+use crate::source::{Inputs, Keep, load};
 
 /// What is judged, and how.
 pub(crate) struct Judged<'a> {
@@ -26,40 +26,57 @@ pub(crate) struct Judged<'a> {
     /// Packs beside those of the configuration.
     pub(crate) policies: &'a [std::path::PathBuf],
     pub(crate) now: jiff::Timestamp,
+    /// Whether what is allowed will run.
+    pub(crate) mode: Mode,
 }
 
-/// What came of it.
-pub(crate) struct Done {
+/// What came of it, one answer for each workload.
+pub(crate) struct Done<R> {
     pub(crate) inputs: Inputs,
-    pub(crate) reviews: Vec<Review>,
+    pub(crate) reviews: Vec<R>,
     pub(crate) profile: Profile,
     pub(crate) policies: PolicySet,
 }
 
-/// Reads, fetches, verifies and reviews.
-pub(crate) fn judge(
+/// Reads, fetches, verifies, and asks `each` about every workload: [`review`] or
+/// [`admit`](ambit_engine::admitted::admit).
+pub(crate) fn judge<R>(
     judged: &Judged<'_>,
     configuration: &mut Configuration,
     trusted: &Trusted,
     output: &Output,
-) -> Result<Done, Failure> {
+    each: impl Fn(Subject<'_>, &Terms<'_>) -> R,
+) -> Result<Done<R>, Failure> {
     let profile = configuration.profile(judged.profile);
-    let target = judged.inputs.target.map(Target::from).or(configuration.config.target);
-    let policies = configuration.policies(judged.policies)?;
-    let fetch =
-        Lazy { flags: &judged.inputs.registry, configuration, output, trusted: Some(trusted) };
-    let known = (&configuration.limits, &configuration.catalogue);
-    let inputs = load(judged.inputs, target, known, &fetch)?;
+    let (target, keep, operation) = match judged.mode {
+        Mode::Run => (Some(Target::Ambit), Keep::Bytes, "RUN"),
+        Mode::Ci | Mode::Admission | Mode::Audit => {
+            let target = judged.inputs.target.map(Target::from).or(configuration.config.target);
+            (target, Keep::Nothing, "CI")
+        }
+    };
+    // The shipped packs are parsed while the inputs are read.
+    let (inputs, shipped) = std::thread::scope(|scope| {
+        let shipped = scope.spawn(|| embedded(&PolicyLimits::default()));
+        let fetch =
+            Lazy { flags: &judged.inputs.registry, configuration, output, trusted: Some(trusted) };
+        let known = (&configuration.limits, &configuration.catalogue);
+        let inputs = load(judged.inputs, (target, keep), known, &fetch);
+        (inputs, shipped.join())
+    });
+    let inputs = inputs?;
+    let shipped = shipped.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    let policies = configuration.policies_with(shipped, judged.policies)?;
     let now = judged.now.to_string();
     let terms = Terms {
-        mode: Mode::Ci,
+        mode: judged.mode,
         now: &now,
         target,
         profile,
         config: &configuration.config,
         policies: &policies,
         catalogue: &configuration.catalogue,
-        request: Request { operation: "CI".to_owned(), ..Request::default() },
+        request: Request { operation: operation.to_owned(), ..Request::default() },
         previous: None,
     };
     let reviews = inputs
@@ -73,7 +90,7 @@ pub(crate) fn judge(
                 supplies: &loaded.supplies,
                 file: &loaded.file,
             };
-            review(subject, &terms)
+            each(subject, &terms)
         })
         .collect();
     Ok(Done { inputs, reviews, profile, policies })
@@ -96,8 +113,9 @@ pub(crate) fn run(command: &Check, global: &Global, output: &Output) -> Result<E
         profile: command.profile.map(Profile::from),
         policies: &command.policy,
         now,
+        mode: Mode::Ci,
     };
-    let done = judge(&judged, &mut configuration, &trusted, output)?;
+    let done = judge(&judged, &mut configuration, &trusted, output, review)?;
     let Done { inputs, reviews, profile, policies } = &done;
     let decisions: Vec<(&str, &ambit_engine::decision::Decision)> = inputs
         .workloads

@@ -11,7 +11,7 @@ use crate::fetch::Lazy;
 use crate::output::{Failure, Output};
 use crate::render::reach;
 use crate::render::style::Style;
-use crate::source::{Inputs, LoadedWorkload, load};
+use crate::source::{Inputs, Keep, LoadedWorkload, load};
 
 /// Shows what each component of the workloads can reach.
 pub(crate) fn run(
@@ -33,7 +33,7 @@ pub(crate) fn run(
         output,
         trusted: None,
     };
-    let inputs = load(&command.inputs, target, known, &fetch)?;
+    let inputs = load(&command.inputs, (target, Keep::Nothing), known, &fetch)?;
     let reaches = reaches(&inputs, target, &configuration);
     for unread in &inputs.unread {
         output.failure(&unread.failure);

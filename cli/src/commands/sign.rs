@@ -7,6 +7,7 @@ use ambit_engine::decision::Verdict;
 use ambit_engine::digest::Digest;
 use ambit_engine::reference::ImageSource;
 use ambit_engine::report;
+use ambit_engine::review::{Mode, review};
 use ambit_trust::attach::{attach_bundle, attach_legacy_attestation, attach_legacy_signature};
 use ambit_trust::gather;
 use ambit_trust::keys::{KeyError, SigningKey};
@@ -206,8 +207,9 @@ fn decision(
         profile: command.profile.map(Into::into),
         policies: &[],
         now,
+        mode: Mode::Ci,
     };
-    let done = judge(&judged, configuration, &trusted, output)?;
+    let done = judge(&judged, configuration, &trusted, output, review)?;
     for unread in &done.inputs.unread {
         output.failure(&unread.failure);
     }

@@ -112,7 +112,7 @@ pub(super) fn cache(flags: &Registry) -> Result<Option<Arc<Cache>>, Failure> {
 }
 
 /// The user's cache folder (XDG Base Directory Specification 0.8).
-pub(super) fn default_cache() -> Option<PathBuf> {
+pub(crate) fn default_cache() -> Option<PathBuf> {
     let absolute =
         |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     absolute("XDG_CACHE_HOME")

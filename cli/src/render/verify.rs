@@ -24,7 +24,11 @@ pub(crate) fn human(document: &VerifyDocument, style: Style) -> String {
             text.push('\n');
             policy_lines(&mut text, policy, style);
         }
+        let proven = image.policies.iter().flat_map(|policy| &policy.authorities);
+        let proven = proven.filter(|authority| authority.satisfied).any(|a| !a.evidence.is_empty());
         let word = match image.outcome {
+            // `static: pass` asks for nothing, so nothing was verified.
+            Outcome::Satisfied if !proven => style.warn("passed without a signature"),
             Outcome::Satisfied => style.good("verified"),
             Outcome::Unsatisfied => style.bad("not verified"),
             Outcome::Unknown => style.bad("no answer"),

@@ -26,6 +26,17 @@ use crate::render::snippet;
 pub(crate) struct Loaded {
     pub(crate) component: Component,
     pub(crate) capabilities: CapabilitySet,
+    /// The bytes themselves, where somebody asked to keep them.
+    pub(crate) bytes: Option<Vec<u8>>,
+}
+
+/// Whether the bytes of components are kept after they are understood.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Keep {
+    /// What they say is enough.
+    Nothing,
+    /// Somebody will run them.
+    Bytes,
 }
 
 /// A workload with what its components are.
@@ -91,13 +102,14 @@ pub(crate) fn analyse(
     let component = Component::read_with(bytes, limits, options)
         .map_err(|error| Failure::new(error.code(), format!("{name}: {error}"), error.help()))?;
     let capabilities = CapabilitySet::of(&component, catalogue);
-    Ok(Loaded { component, capabilities })
+    Ok(Loaded { component, capabilities, bytes: None })
 }
 
 struct Loader<'a> {
     limits: &'a Limits,
     catalogue: &'a Catalogue,
     target: Option<Target>,
+    keep: Keep,
     replaced: BTreeMap<String, PathBuf>,
     used: std::collections::BTreeSet<String>,
     /// What has to be fetched, each once, in the order of its first mention.
@@ -124,7 +136,7 @@ enum Part {
 /// an error of its own and doesn't stop the others.
 pub(crate) fn load(
     arguments: &crate::args::Inputs,
-    target: Option<Target>,
+    (target, keep): (Option<Target>, Keep),
     (limits, catalogue): (&Limits, &Catalogue),
     fetch: &dyn Fetch,
 ) -> Result<Inputs, Failure> {
@@ -137,6 +149,7 @@ pub(crate) fn load(
         limits,
         catalogue,
         target,
+        keep,
         replaced: replacements(&arguments.component)?,
         used: std::collections::BTreeSet::new(),
         wanted: Vec::new(),
@@ -259,7 +272,11 @@ impl Loader<'_> {
     }
 
     fn analyse(&self, name: &str, bytes: &[u8]) -> Result<Loaded, Failure> {
-        analyse(name, bytes, (self.limits, ReadOptions::default()), self.catalogue)
+        let loaded = analyse(name, bytes, (self.limits, ReadOptions::default()), self.catalogue);
+        loaded.map(|mut loaded| {
+            loaded.bytes = (self.keep == Keep::Bytes).then(|| bytes.to_vec());
+            loaded
+        })
     }
 
     fn fetched(&mut self, file: &str, source: ImageSource) -> Draft {

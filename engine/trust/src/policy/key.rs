@@ -1,7 +1,8 @@
 //! Public keys in PEM.
 
+use ambit_engine::digest::Digest;
 use sigstore_crypto::{KeyAlgorithm, VerificationKey, validate_raw_public_key};
-use sigstore_types::{DerPublicKey, HashAlgorithm};
+use sigstore_types::{DerPublicKey, HashAlgorithm, SignatureBytes};
 
 use super::{KeyHash, PublicKey};
 
@@ -95,6 +96,27 @@ impl KeyHash {
             Self::Sha384 => HashAlgorithm::Sha2384,
             Self::Sha512 => HashAlgorithm::Sha2512,
         }
+    }
+}
+
+impl PublicKey {
+    /// Returns the SHA-256 of the SubjectPublicKeyInfo.
+    #[must_use]
+    pub fn fingerprint(&self) -> Digest {
+        Digest::of(&self.spki)
+    }
+
+    /// Whether `signature` is one of this key over `message`: ECDSA as an ASN.1 sequence, RSA as
+    /// PKCS #1 1.5, or Ed25519.
+    #[must_use]
+    pub fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
+        let key = DerPublicKey::new(self.spki.clone());
+        let Ok(algorithm) = KeyAlgorithm::from_spki(&key) else { return false };
+        let Ok(scheme) = algorithm.resolve_signing_scheme(self.hash.algorithm()) else {
+            return false;
+        };
+        let signature = SignatureBytes::new(signature.to_vec());
+        sigstore_crypto::verify_signature(&key, message, &signature, scheme).is_ok()
     }
 }
 

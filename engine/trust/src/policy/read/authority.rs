@@ -160,7 +160,7 @@ impl Reader<'_> {
                     "add `insecureAllowUnsigned: true` beside it, or `mode: warn` to the policy"
                 }
                 Dialect::Imported => {
-                    "give `--allow-static-pass`, or add `mode: warn` to the policy"
+                    "name an authority with a key or an identity, or add `mode: warn` to the policy"
                 }
             };
             let message = "`action: pass` accepts every image without a signature".to_owned();
