@@ -17,6 +17,12 @@ mod pool;
 mod relay;
 mod remote;
 #[cfg(all(test, target_os = "linux"))]
+#[expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "the parts that other processes play may fail loudly"
+)]
 mod tests;
 mod worker;
 
