@@ -107,7 +107,7 @@ enum Condition {
 }
 
 /// The interfaces that our executor serves, each on one version track.
-const SERVED: [(&str, Condition); 35] = [
+const SERVED: [(&str, Condition); 38] = [
     ("wasi:io/error@0.2", Condition::Free),
     ("wasi:io/poll@0.2", Condition::Free),
     ("wasi:io/streams@0.2", Condition::Free),
@@ -141,6 +141,10 @@ const SERVED: [(&str, Condition); 35] = [
     ("wasi:keyvalue/store@0.2.0-draft", Condition::Listed),
     ("wasi:keyvalue/atomics@0.2.0-draft", Condition::Listed),
     ("wasi:keyvalue/batch@0.2.0-draft", Condition::Listed),
+    // Handles of the other two come from this one only.
+    ("wasi:blobstore/blobstore@0.2.0-draft", Condition::Listed),
+    ("wasi:blobstore/container@0.2.0-draft", Condition::Free),
+    ("wasi:blobstore/types@0.2.0-draft", Condition::Free),
     ("wasi:logging/logging", Condition::Listed),
     ("wasi:logging/logging@0.1.0-draft", Condition::Listed),
 ];

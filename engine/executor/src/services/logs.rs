@@ -117,11 +117,12 @@ impl LogSink for MemoryLogs {
 #[derive(Debug)]
 pub(crate) struct Served {
     lines_left: u64,
+    pub(super) room: super::blobstore::Room,
 }
 
 impl Served {
     pub(crate) fn new(limits: &Limits) -> Self {
-        Self { lines_left: limits.log_lines }
+        Self { lines_left: limits.log_lines, room: super::blobstore::Room::default() }
     }
 }
 

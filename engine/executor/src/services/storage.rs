@@ -67,22 +67,23 @@ impl Backing {
     /// Returns the storage of one workload, opened on the first call.
     pub(super) fn storage(
         &self,
+        kind: &str,
         workload: &str,
         state_dir: Option<&Path>,
     ) -> Result<Arc<Storage>, ExecutorError> {
         let mut storages = self.storages.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(storage) = storages.get(workload) {
+        if let Some(storage) = storages.get(&format!("{kind} {workload}")) {
             return Ok(Arc::clone(storage));
         }
         let storage = match state_dir {
             None => Storage::default(),
             Some(folder) => {
                 let name = Digest::of(workload.as_bytes()).to_string();
-                Storage::open(&folder.join("keyvalue").join(name.replace(':', "-")))?
+                Storage::open(&folder.join(kind).join(name.replace(':', "-")))?
             }
         };
         let storage = Arc::new(storage);
-        storages.insert(workload.to_owned(), Arc::clone(&storage));
+        storages.insert(format!("{kind} {workload}"), Arc::clone(&storage));
         Ok(storage)
     }
 }
@@ -175,6 +176,11 @@ impl Storage {
 
     pub(super) fn exists(&self, bucket: &str, key: &str) -> Result<bool, Problem> {
         Ok(self.held()?.get(bucket, key).is_some())
+    }
+
+    pub(super) fn size(&self, bucket: &str, key: &str) -> Result<Option<u64>, Problem> {
+        let held = self.held()?;
+        Ok(held.get(bucket, key).map(|value| u64::try_from(value.len()).unwrap_or(u64::MAX)))
     }
 
     pub(super) fn set(&self, bucket: &str, key: &str, value: Vec<u8>) -> Result<(), Problem> {
