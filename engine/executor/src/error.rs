@@ -130,7 +130,9 @@ impl ExecutorError {
             }
             Self::Tripped { trip, .. } => trip.help(),
             Self::Trapped { .. } => return None,
-            Self::NoExport { .. } => "see `ambit inspect` for what it exports",
+            Self::NoExport { .. } => {
+                "`ambit inspect` lists what it exports, and `--invoke` calls a function of it"
+            }
             Self::Setup { help, .. } if help.is_empty() => return None,
             Self::Setup { help, .. } => return Some(help.clone()),
             Self::Record(_) => "make room for the record, or name another place for it",

@@ -96,7 +96,7 @@ pub struct Ticket(pub u64);
 #[non_exhaustive]
 pub enum RecordError {
     /// The file can't be written.
-    #[error("{path}: {source}")]
+    #[error("{path}: {}", plain(source))]
     Io {
         /// The file.
         path: String,
@@ -107,6 +107,12 @@ pub enum RecordError {
     /// An earlier line failed, and the chain can't go on after a gap.
     #[error("an earlier line of the record could not be written")]
     Broken,
+}
+
+/// The text of an error without the number of the operating system.
+fn plain(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or(&text).to_owned()
 }
 
 /// Keeps a record of effects. Calls are synchronous, since a line is handed to the kernel before

@@ -155,7 +155,7 @@ impl Loaded {
     ) -> Result<Arc<dyn Answers>, ExecutorError> {
         let missing = |component: &str| ExecutorError::NoExport {
             component: component.to_owned(),
-            wanted: "`wasi:http/incoming-handler`".to_owned(),
+            wanted: "`wasi:http/incoming-handler` and so answers no requests".to_owned(),
         };
         match self {
             Self::Here(workload) => match workload.entry()? {

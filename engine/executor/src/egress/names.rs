@@ -145,8 +145,12 @@ impl Names<'_> {
             None => Ruling::Denied {
                 code: "lookup-not-granted",
                 reason: "no entry of `allowedIpNameLookups` covers it".into(),
-                help: format!("add `{shown}` to `allowedIpNameLookups` of `{}`", component.name())
-                    .into(),
+                help: if component.hosts_at().line == 0 {
+                    "a bare component is granted nothing: run it by a manifest".into()
+                } else {
+                    let name = component.name();
+                    format!("add `{shown}` to `allowedIpNameLookups` of `{name}`").into()
+                },
             },
         };
         let limit = self.scope.limits().requests;
