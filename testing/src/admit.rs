@@ -2,6 +2,7 @@
 #![expect(clippy::panic, reason = "a test's input that is wrong fails loudly")]
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use ambit_engine::admitted::{Admitted, NotAdmitted, admit};
 use ambit_engine::capability::CapabilitySet;
@@ -56,20 +57,28 @@ pub fn bare(name: &str, bytes: &[u8]) -> Reviewed {
     reviewed(&workload, &file, &[(name, bytes)])
 }
 
+/// What is the same for every review: parsed once in a process.
+fn rules() -> &'static (Catalogue, PolicySet) {
+    static RULES: OnceLock<(Catalogue, PolicySet)> = OnceLock::new();
+    RULES.get_or_init(|| {
+        let catalogue = Catalogue::builtin().unwrap_or_else(|error| panic!("{error}"));
+        let packs = embedded(&PolicyLimits::default()).unwrap_or_else(|error| panic!("{error}"));
+        let policies = PolicySet::prepare(packs, &BTreeMap::new(), PolicyLimits::default());
+        (catalogue, policies.unwrap_or_else(|error| panic!("{error}")))
+    })
+}
+
 fn reviewed(workload: &Workload, file: &str, components: &[(&str, &[u8])]) -> Reviewed {
-    let catalogue = Catalogue::builtin().unwrap_or_else(|error| panic!("{error}"));
-    let packs = embedded(&PolicyLimits::default()).unwrap_or_else(|error| panic!("{error}"));
+    let (catalogue, policies) = rules();
     let config = Config::default();
-    let policies = PolicySet::prepare(packs, &BTreeMap::new(), PolicyLimits::default());
-    let policies = policies.unwrap_or_else(|error| panic!("{error}"));
     let terms = Terms {
         mode: Mode::Run,
         now: "2026-12-01T00:00:00Z",
         target: Some(Target::Ambit),
         profile: Profile::Baseline,
         config: &config,
-        policies: &policies,
-        catalogue: &catalogue,
+        policies,
+        catalogue,
         request: Request { operation: "RUN".to_owned(), ..Request::default() },
         previous: None,
     };
@@ -81,7 +90,7 @@ fn reviewed(workload: &Workload, file: &str, components: &[(&str, &[u8])]) -> Re
             let (_, bytes) = bytes.unwrap_or_else(|| panic!("no bytes for `{}`", spec.name));
             let component = Component::read(bytes, &Limits::default());
             let component = component.unwrap_or_else(|error| panic!("{}: {error}", spec.name));
-            let capabilities = CapabilitySet::of(&component, &catalogue);
+            let capabilities = CapabilitySet::of(&component, catalogue);
             (component, capabilities)
         })
         .collect();
