@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
 use rustix::io::Errno;
@@ -10,6 +10,9 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorFlags, ErrorCode,
 
 /// The longest path that is looked at.
 const MAX_PATH: usize = 4096;
+
+/// How often a path is resolved again because something was renamed meanwhile.
+const MAX_RETRIES: usize = 1000;
 
 /// The permissions of a new file.
 const NEW_FILE: Mode = Mode::from_raw_mode(0o666);
@@ -85,12 +88,12 @@ pub(super) fn open(root: &File, path: &str, how: How) -> Result<Opened, ErrorCod
     let mode = if how.open.contains(OpenFlags::CREATE) { NEW_FILE } else { Mode::empty() };
     // What is there is looked at before it is opened, since opening a device can act by itself.
     let look = OFlags::PATH | OFlags::CLOEXEC | flag(!how.follow, OFlags::NOFOLLOW);
-    match openat2(root, path, look, Mode::empty(), BENEATH) {
+    match beneath(root, path, look, Mode::empty()) {
         Ok(there) => plain(&there).map(drop)?,
         Err(Errno::NOENT) if how.open.contains(OpenFlags::CREATE) => {}
         Err(error) => return Err(code(error)),
     }
-    let opened = openat2(root, path, flags, mode, BENEATH).map_err(code)?;
+    let opened = beneath(root, path, flags, mode).map_err(code)?;
     // Another process may have put something else there in between.
     let status = plain(&opened)?;
     let file = File::from(opened);
@@ -108,6 +111,19 @@ pub(super) fn open(root: &File, path: &str, how: How) -> Result<Opened, ErrorCod
         file.set_len(0).map_err(|error| ErrorCode::from(&error))?;
     }
     Ok(Opened::File(file))
+}
+
+/// Opens beneath `root`. While anything on the machine is renamed, the kernel can't always say that a
+/// `..` stays beneath, and asks to be asked again (`EAGAIN`, openat2(2)).
+fn beneath(root: &File, path: &str, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
+    let mut opened = openat2(root, path, flags, mode, BENEATH);
+    for _ in 0..MAX_RETRIES {
+        if opened.as_ref().err() != Some(&Errno::AGAIN) {
+            break;
+        }
+        opened = openat2(root, path, flags, mode, BENEATH);
+    }
+    opened
 }
 
 /// Refuses everything but regular files and folders.
