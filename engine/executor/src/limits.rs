@@ -43,7 +43,7 @@ pub struct Limits {
     pub request_time: Duration,
     /// Open files and folders of one instance.
     pub descriptors: usize,
-    /// Entries of one listing.
+    /// Entries of all listings that one instance has open.
     pub listing: usize,
     /// Bytes that one instance writes into folders.
     pub written_bytes: u64,
@@ -342,7 +342,7 @@ impl fmt::Display for Trip {
             Self::Requests(limit) => write!(f, "it made more than {limit} requests"),
             Self::Body(limit) => write!(f, "a body was larger than {limit} bytes"),
             Self::Descriptors(limit) => write!(f, "it opened more than {limit} files at once"),
-            Self::Listing(limit) => write!(f, "a folder had more than {limit} entries"),
+            Self::Listing(limit) => write!(f, "it listed more than {limit} entries at once"),
             Self::Written(limit) => write!(f, "it wrote more than {limit} bytes to folders"),
             Self::Stopped => f.write_str("the run was told to stop"),
         }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use crate::record::{Outcome, Recorder, Ticket};
@@ -12,6 +12,9 @@ use crate::state::Instance;
 /// What one instance has open, by the number of the handle in its table.
 pub(crate) struct Files {
     pub(super) open: HashMap<u32, Open>,
+    /// Entries of the listings that are open, by the number of their handle.
+    pub(super) listings: HashMap<u32, usize>,
+    pub(super) slots: Slots,
     pub(super) written: Written,
     recorder: Arc<dyn Recorder>,
 }
@@ -22,10 +25,7 @@ pub(super) struct Open {
     pub(super) folder: usize,
     /// Its path as the component sees it.
     pub(super) path: String,
-    pub(super) ticket: Option<Ticket>,
-    pub(super) since: Instant,
-    pub(super) read: Arc<AtomicU64>,
-    pub(super) wrote: Arc<AtomicU64>,
+    pub(super) held: Arc<Held>,
 }
 
 impl std::fmt::Debug for Files {
@@ -38,6 +38,8 @@ impl Files {
     pub(crate) fn new(scope: &Arc<Scope>, _instance: &Instance) -> Self {
         Self {
             open: HashMap::new(),
+            listings: HashMap::new(),
+            slots: Slots { used: Arc::default(), limit: scope.limits().descriptors },
             written: Written {
                 left: Arc::new(AtomicU64::new(scope.limits().written_bytes)),
                 limit: scope.limits().written_bytes,
@@ -46,32 +48,71 @@ impl Files {
         }
     }
 
-    /// Forgets a descriptor, and writes the outcome of its opening.
-    pub(super) fn close(&mut self, number: u32) {
-        if let Some(open) = self.open.remove(&number) {
-            end(&*self.recorder, open);
-        }
+    /// Makes what a descriptor and its streams share.
+    pub(super) fn held(&self, slot: Slot, ticket: Option<Ticket>) -> Arc<Held> {
+        Arc::new(Held {
+            read: AtomicU64::new(0),
+            wrote: AtomicU64::new(0),
+            ticket,
+            since: Instant::now(),
+            recorder: Arc::clone(&self.recorder),
+            _slot: slot,
+        })
+    }
+
+    /// Entries of all listings that are open.
+    pub(super) fn listed(&self) -> usize {
+        self.listings.values().fold(0, |sum, count| sum.saturating_add(*count))
     }
 }
 
-impl Drop for Files {
+/// What a descriptor and its streams share. A stream keeps the file open after its descriptor is
+/// closed, so the file is closed, and the outcome of its opening written, with the last of them.
+pub(super) struct Held {
+    pub(super) read: AtomicU64,
+    pub(super) wrote: AtomicU64,
+    ticket: Option<Ticket>,
+    since: Instant,
+    recorder: Arc<dyn Recorder>,
+    _slot: Slot,
+}
+
+impl Drop for Held {
     fn drop(&mut self) {
-        for (_, open) in self.open.drain() {
-            end(&*self.recorder, open);
+        if let Some(ticket) = self.ticket.take() {
+            let outcome = Outcome {
+                result: "ok".into(),
+                bytes_out: self.wrote.load(Ordering::Relaxed),
+                bytes_in: self.read.load(Ordering::Relaxed),
+                duration: self.since.elapsed(),
+                detail: String::new(),
+            };
+            self.recorder.end(ticket, outcome);
         }
     }
 }
 
-fn end(recorder: &dyn Recorder, open: Open) {
-    if let Some(ticket) = open.ticket {
-        let outcome = Outcome {
-            result: "ok".into(),
-            bytes_out: open.wrote.load(Ordering::Relaxed),
-            bytes_in: open.read.load(Ordering::Relaxed),
-            duration: open.since.elapsed(),
-            detail: String::new(),
-        };
-        recorder.end(ticket, outcome);
+/// Files and folders that an instance may have open at once.
+pub(super) struct Slots {
+    used: Arc<AtomicUsize>,
+    pub(super) limit: usize,
+}
+
+impl Slots {
+    /// Takes a place; `None` if all are taken.
+    pub(super) fn take(&self) -> Option<Slot> {
+        let take = |used: usize| (used < self.limit).then(|| used.saturating_add(1));
+        self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).ok()?;
+        Some(Slot(Arc::clone(&self.used)))
+    }
+}
+
+/// A place that is taken.
+pub(super) struct Slot(Arc<AtomicUsize>);
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

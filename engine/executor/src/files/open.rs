@@ -103,8 +103,7 @@ pub(super) fn open(root: &File, path: &str, how: How) -> Result<Opened, ErrorCod
     if how.open.contains(OpenFlags::DIRECTORY) {
         return Err(ErrorCode::NotDirectory);
     }
-    if writes && status.st_nlink > 1 {
-        // Its other name may lie outside of every folder that was granted.
+    if writes && is_linked(&file)? {
         return Err(ErrorCode::NotPermitted);
     }
     if how.open.contains(OpenFlags::TRUNCATE) {
@@ -124,6 +123,14 @@ fn beneath(root: &File, path: &str, flags: OFlags, mode: Mode) -> Result<OwnedFd
         opened = openat2(root, path, flags, mode, BENEATH);
     }
     opened
+}
+
+/// Tells whether a file has several names. The others may lie outside of every folder that was
+/// granted, so nothing of it is changed.
+pub(super) fn is_linked(file: &File) -> Result<bool, ErrorCode> {
+    let status = fstat(file).map_err(code)?;
+    let regular = FileType::from_raw_mode(status.st_mode) == FileType::RegularFile;
+    Ok(regular && status.st_nlink > 1)
 }
 
 /// Refuses everything but regular files and folders.

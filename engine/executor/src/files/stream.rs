@@ -1,7 +1,7 @@
 //! Streams of files, with their bytes counted and bounded.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use wasmtime_wasi_io::async_trait;
@@ -10,14 +10,14 @@ use wasmtime_wasi_io::streams::{
     DynInputStream, DynOutputStream, InputStream, OutputStream, StreamError, StreamResult,
 };
 
-use super::handle::Written;
+use super::handle::{Held, Written};
 use crate::limits::{Trip, TripCell};
 
 /// An output stream to a file.
 pub(super) struct Writer {
     pub(super) inner: DynOutputStream,
     pub(super) written: Written,
-    pub(super) wrote: Arc<AtomicU64>,
+    pub(super) held: Arc<Held>,
     pub(super) trip: TripCell,
 }
 
@@ -28,7 +28,7 @@ impl Writer {
             self.trip.set(Trip::Written(self.written.limit));
             return Err(StreamError::trap("over the limit of bytes written to folders"));
         }
-        self.wrote.fetch_add(bytes, Ordering::Relaxed);
+        self.held.wrote.fetch_add(bytes, Ordering::Relaxed);
         Ok(())
     }
 }
@@ -68,7 +68,7 @@ impl Pollable for Writer {
 /// An input stream from a file.
 pub(super) struct Reader {
     pub(super) inner: DynInputStream,
-    pub(super) read: Arc<AtomicU64>,
+    pub(super) held: Arc<Held>,
 }
 
 #[async_trait]
@@ -76,7 +76,7 @@ impl InputStream for Reader {
     fn read(&mut self, size: usize) -> StreamResult<Bytes> {
         let bytes = self.inner.read(size)?;
         let count = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-        self.read.fetch_add(count, Ordering::Relaxed);
+        self.held.read.fetch_add(count, Ordering::Relaxed);
         Ok(bytes)
     }
 

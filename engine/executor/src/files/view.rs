@@ -1,7 +1,7 @@
 //! `wasi:filesystem` as a component sees it: each call judged, on record, and passed on.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use ambit_engine::catalogue::Verb;
@@ -18,7 +18,7 @@ use wasmtime_wasi::{FsPerms, OpenMode};
 use wasmtime_wasi_io::streams::{DynInputStream, DynOutputStream};
 
 use super::folder::Mode;
-use super::handle::{Files, Open};
+use super::handle::{Files, Held, Open, Slot};
 use super::open::{self, How, Opened};
 use super::stream::{Reader, Writer};
 use super::{Judgement, Wish, judge};
@@ -142,11 +142,14 @@ impl View<'_> {
     }
 
     /// Opens beneath a descriptor what was allowed.
-    async fn opened(&mut self, fd: &Fd, folder: usize, path: String, how: How) -> FsResult<Fd> {
-        let limit = self.scope.limits().descriptors;
-        if self.files.open.len() >= limit {
-            return Err(self.trip(Trip::Descriptors(limit)));
-        }
+    async fn opened(
+        &mut self,
+        fd: &Fd,
+        folder: usize,
+        path: String,
+        how: How,
+    ) -> FsResult<(Fd, Slot)> {
+        let slot = self.slot()?;
         let root = match self.inner.table.get(fd)? {
             Descriptor::Dir(dir) => Arc::clone(&dir.dir),
             Descriptor::File(_) => return Err(ErrorCode::NotDirectory.into()),
@@ -166,19 +169,17 @@ impl View<'_> {
                 Descriptor::Dir(Dir::new(dir, perms, mode, false))
             }
         };
-        Ok(self.inner.table.push(descriptor)?)
+        Ok((self.inner.table.push(descriptor)?, slot))
     }
 
-    fn register(&mut self, fd: &Fd, folder: usize, path: String, ticket: Option<Ticket>) {
-        let open = Open {
-            folder,
-            path,
-            ticket,
-            since: Instant::now(),
-            read: Arc::default(),
-            wrote: Arc::default(),
-        };
-        self.files.open.insert(fd.rep(), open);
+    /// A place for one more open file or folder.
+    fn slot(&self) -> FsResult<Slot> {
+        let slots = &self.files.slots;
+        slots.take().ok_or_else(|| self.trip(Trip::Descriptors(slots.limit)))
+    }
+
+    fn register(&mut self, fd: &Fd, folder: usize, path: String, held: Arc<Held>) {
+        self.files.open.insert(fd.rep(), Open { folder, path, held });
     }
 
     fn perms(&self, folder: usize) -> FsPerms {
@@ -188,9 +189,45 @@ impl View<'_> {
         }
     }
 
-    fn counts(&self, fd: &Fd) -> FsResult<(Arc<AtomicU64>, Arc<AtomicU64>)> {
+    fn held(&self, fd: &Fd) -> FsResult<Arc<Held>> {
         let open = self.files.open.get(&fd.rep()).ok_or(ErrorCode::BadDescriptor)?;
-        Ok((Arc::clone(&open.read), Arc::clone(&open.wrote)))
+        Ok(Arc::clone(&open.held))
+    }
+
+    /// The handle of a descriptor.
+    fn handle(&self, fd: &Fd) -> FsResult<Arc<std::fs::File>> {
+        Ok(match self.inner.table.get(fd)? {
+            Descriptor::File(file) => Arc::clone(&file.file),
+            Descriptor::Dir(dir) => Arc::clone(&dir.dir),
+        })
+    }
+
+    /// Sets the times of what lies at a path. It is opened first, so that what was looked at is
+    /// what is changed; a link itself can't be opened, so its times stay.
+    async fn touch(
+        &mut self,
+        fd: &Fd,
+        path: String,
+        follow: bool,
+        (accessed, modified): (NewTimestamp, NewTimestamp),
+    ) -> FsResult<()> {
+        let root = match self.inner.table.get(fd)? {
+            Descriptor::Dir(dir) => Arc::clone(&dir.dir),
+            Descriptor::File(_) => return Err(ErrorCode::NotDirectory.into()),
+        };
+        let flags = DescriptorFlags::READ;
+        let how = How { follow, open: OpenFlags::empty(), flags };
+        let opening = tokio::task::spawn_blocking(move || match open::open(&root, &path, how)? {
+            Opened::Folder(folder) => Ok(folder),
+            Opened::File(file) if open::is_linked(&file)? => Err(ErrorCode::NotPermitted),
+            Opened::File(file) => Ok(file),
+        });
+        let file = opening.await.map_err(|_| ErrorCode::Io)??;
+        let file = File::new(file, FsPerms::ReadWrite, OpenMode::READ, false);
+        let touched = self.inner.table.push(Descriptor::File(file))?;
+        let result = self.inner.set_times(again(&touched), accessed, modified).await;
+        self.inner.table.delete(touched)?;
+        result
     }
 
     /// Wraps an output stream that was just made.
@@ -199,12 +236,12 @@ impl View<'_> {
         fd: &Fd,
         stream: Resource<DynOutputStream>,
     ) -> FsResult<Resource<DynOutputStream>> {
-        let (_, wrote) = self.counts(fd)?;
+        let held = self.held(fd)?;
         let inner = self.inner.table.delete(stream)?;
         let writer: DynOutputStream = Box::new(Writer {
             inner,
             written: self.files.written.clone(),
-            wrote,
+            held,
             trip: self.instance.trip.clone(),
         });
         Ok(self.inner.table.push(writer)?)
@@ -220,9 +257,15 @@ impl preopens::Host for View<'_> {
                 Mode::ReadOnly => OpenMode::READ,
                 Mode::ReadWrite => OpenMode::READ | OpenMode::WRITE,
             };
+            let Some(slot) = self.files.slots.take() else {
+                let trip = Trip::Descriptors(self.files.slots.limit);
+                self.instance.trip.set(trip);
+                return Err(wasmtime::Error::msg(trip.code()));
+            };
             let dir = Dir::new(folder.handle()?, self.perms(index), mode, false);
             let fd = self.inner.table.push(Descriptor::Dir(dir))?;
-            self.register(&fd, index, folder.guest.clone(), None);
+            let held = self.files.held(slot, None);
+            self.register(&fd, index, folder.guest.clone(), held);
             found.push((fd, folder.guest.clone()));
         }
         Ok(found)
@@ -259,11 +302,13 @@ impl HostDescriptor for View<'_> {
         let ticket = self.begin("open-at", wish, (folder, &shown))?;
         let since = Instant::now();
         match self.opened(&fd, folder, path, how).await {
-            Ok(opened) => {
-                self.register(&opened, folder, shown, Some(ticket));
+            Ok((opened, slot)) => {
+                let held = self.files.held(slot, Some(ticket));
+                self.register(&opened, folder, shown, held);
                 Ok(opened)
             }
-            error => {
+            Err(error) => {
+                let error = Err(error);
                 self.end(ticket, since, &error);
                 error
             }
@@ -364,7 +409,8 @@ impl HostDescriptor for View<'_> {
     ) -> FsResult<()> {
         let ticket = self.change("set-times-at", &fd, &path)?;
         let since = Instant::now();
-        let result = self.inner.set_times_at(fd, flags, path, accessed, modified).await;
+        let follow = flags.contains(PathFlags::SYMLINK_FOLLOW);
+        let result = self.touch(&fd, path, follow, (accessed, modified)).await;
         self.end(ticket, since, &result);
         result
     }
@@ -377,7 +423,14 @@ impl HostDescriptor for View<'_> {
     ) -> FsResult<()> {
         let ticket = self.change("set-times", &fd, "")?;
         let since = Instant::now();
-        let result = self.inner.set_times(fd, accessed, modified).await;
+        let result = match self.handle(&fd) {
+            Ok(handle) => match open::is_linked(&handle) {
+                Ok(false) => self.inner.set_times(fd, accessed, modified).await,
+                Ok(true) => Err(ErrorCode::NotPermitted.into()),
+                Err(error) => Err(error.into()),
+            },
+            Err(error) => Err(error),
+        };
         self.end(ticket, since, &result);
         result
     }
@@ -396,13 +449,13 @@ impl HostDescriptor for View<'_> {
     }
 
     async fn write(&mut self, fd: Fd, bytes: Vec<u8>, offset: Filesize) -> FsResult<Filesize> {
-        let (_, wrote) = self.counts(&fd)?;
+        let held = self.held(&fd)?;
         let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         if !self.files.written.take(length) {
             return Err(self.trip(Trip::Written(self.files.written.limit)));
         }
         let count = self.inner.write(fd, bytes, offset).await?;
-        wrote.fetch_add(count, Ordering::Relaxed);
+        held.wrote.fetch_add(count, Ordering::Relaxed);
         Ok(count)
     }
 
@@ -412,17 +465,17 @@ impl HostDescriptor for View<'_> {
         length: Filesize,
         offset: Filesize,
     ) -> FsResult<(Vec<u8>, bool)> {
-        let (read, _) = self.counts(&fd)?;
+        let held = self.held(&fd)?;
         let (bytes, end) = self.inner.read(fd, length, offset).await?;
-        read.fetch_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX), Ordering::Relaxed);
+        held.read.fetch_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX), Ordering::Relaxed);
         Ok((bytes, end))
     }
 
     fn read_via_stream(&mut self, fd: Fd, offset: Filesize) -> FsResult<Resource<DynInputStream>> {
-        let (read, _) = self.counts(&fd)?;
+        let held = self.held(&fd)?;
         let stream = self.inner.read_via_stream(again(&fd), offset)?;
         let inner = self.inner.table.delete(stream)?;
-        let reader: DynInputStream = Box::new(Reader { inner, read });
+        let reader: DynInputStream = Box::new(Reader { inner, held });
         Ok(self.inner.table.push(reader)?)
     }
 
@@ -446,7 +499,7 @@ impl HostDescriptor for View<'_> {
         let since = Instant::now();
         let limit = self.scope.limits().listing;
         // The folder itself and the one above it are in every listing.
-        let most = limit.saturating_add(2);
+        let most = limit.saturating_sub(self.files.listed()).saturating_add(2);
         let dir = match self.inner.table.get(&fd)? {
             Descriptor::Dir(dir) => Some(Arc::clone(&dir.dir)),
             Descriptor::File(_) => None,
@@ -458,7 +511,10 @@ impl HostDescriptor for View<'_> {
                 let counted = tokio::task::spawn_blocking(move || open::count(&dir, most)).await;
                 match counted {
                     Ok(Ok(count)) if count > most => Err(self.trip(Trip::Listing(limit))),
-                    Ok(Ok(_)) => self.inner.read_directory(fd).await,
+                    Ok(Ok(count)) => self.inner.read_directory(fd).await.inspect(|listing| {
+                        let entries = count.saturating_sub(2);
+                        self.files.listings.insert(listing.rep(), entries);
+                    }),
                     Ok(Err(error)) => Err(ErrorCode::from(&error).into()),
                     Err(_) => Err(ErrorCode::Io.into()),
                 }
@@ -469,7 +525,7 @@ impl HostDescriptor for View<'_> {
     }
 
     fn drop(&mut self, fd: Fd) -> wasmtime::Result<()> {
-        self.files.close(fd.rep());
+        self.files.open.remove(&fd.rep());
         HostDescriptor::drop(&mut self.inner, fd)
     }
 
@@ -543,6 +599,7 @@ impl HostDirectoryEntryStream for View<'_> {
     }
 
     fn drop(&mut self, stream: Resource<DirectoryEntryStream>) -> wasmtime::Result<()> {
+        self.files.listings.remove(&stream.rep());
         HostDirectoryEntryStream::drop(&mut self.inner, stream)
     }
 }
