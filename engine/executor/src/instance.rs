@@ -8,6 +8,7 @@ use wasmtime::component::ResourceTableError;
 use wasmtime_wasi::I32Exit;
 use wasmtime_wasi::p2::bindings::CommandPre;
 
+use crate::cpu::Cpu;
 use crate::error::ExecutorError;
 use crate::limits::{Limits, Trip, TripCell};
 use crate::program::Program;
@@ -43,15 +44,15 @@ pub async fn run_command(
     let number = scope.next_instance();
     let told = Call::begin(scope, number, "wasi:cli/run@0.2", "run")?;
     let mut store = program.store(stdio, number, wall);
-    let (deadline, trip) = {
+    let (deadline, trip, cpu) = {
         let instance = &store.data().instance;
-        (instance.deadline, instance.trip.clone())
+        (instance.deadline, instance.trip.clone(), instance.cpu.clone())
     };
     let call = async {
         let command = pre.instantiate_async(&mut store).await?;
         command.wasi_cli_run().call_run(&mut store).await
     };
-    let status = match within(deadline, &trip, wall, call).await {
+    let status = match within(deadline, (&trip, &cpu), wall, call).await {
         Ok(Ok(())) => 0,
         Ok(Err(())) => 1,
         Err(error) => match error.downcast_ref::<I32Exit>() {
@@ -122,14 +123,15 @@ impl Drop for Call {
     }
 }
 
-/// Awaits a call until the deadline. After that its store must be dropped.
+/// Awaits a call until the deadline, and counts its CPU time. After the deadline its store must be
+/// dropped.
 pub(crate) async fn within<T>(
     deadline: Instant,
-    trip: &TripCell,
+    (trip, cpu): (&TripCell, &Cpu),
     wall: std::time::Duration,
     call: impl Future<Output = wasmtime::Result<T>>,
 ) -> wasmtime::Result<T> {
-    match tokio::time::timeout_at(deadline.into(), call).await {
+    match tokio::time::timeout_at(deadline.into(), cpu.measure(call)).await {
         Ok(result) => result,
         Err(_) => {
             trip.set(Trip::Wall(wall));
@@ -163,6 +165,9 @@ pub(crate) fn of_engine(limits: &Limits, error: &wasmtime::Error) -> Option<Trip
     let text = error.root_cause().to_string();
     if text.contains("store handle limit exceeded") {
         return Some(handles);
+    }
+    if text.starts_with("resource limit exceeded") {
+        return Some(Trip::Instances(limits.instances));
     }
     text.contains("fuel allocated for hostcalls").then_some(Trip::Copy(limits.copy_bytes))
 }

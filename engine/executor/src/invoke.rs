@@ -103,9 +103,9 @@ pub async fn call(program: &Program, stdio: &Stdio, text: &str) -> Result<String
     let interface = candidate.interface.as_deref().unwrap_or("(world)");
     let told = Call::begin(scope, number, interface, &candidate.function)?;
     let mut store = program.store(stdio, number, wall);
-    let (deadline, trip) = {
+    let (deadline, trip, cpu) = {
         let instance = &store.data().instance;
-        (instance.deadline, instance.trip.clone())
+        (instance.deadline, instance.trip.clone(), instance.cpu.clone())
     };
     let mut results = vec![Val::Bool(false); answers.len()];
     let run = async {
@@ -115,7 +115,7 @@ pub async fn call(program: &Program, stdio: &Stdio, text: &str) -> Result<String
             .ok_or_else(|| wasmtime::Error::msg("the export isn't there"))?;
         function.call_async(&mut store, &values, &mut results).await
     };
-    let outcome = within(deadline, &trip, wall, run).await;
+    let outcome = within(deadline, (&trip, &cpu), wall, run).await;
     if let Err(error) = outcome {
         return Err(told.failed(ended(program, &trip, &error)));
     }

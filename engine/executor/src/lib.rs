@@ -14,6 +14,7 @@
 //! (`ambit-trust`), and printing.
 
 pub mod aot;
+mod cpu;
 pub mod egress;
 mod engine;
 mod error;

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub struct Limits {
     /// Wall time of instantiation, the call, and the body that it streams.
     pub wall: Duration,
-    /// CPU time inside WebAssembly code, at a granularity of [`TICK`](crate::engine::TICK).
+    /// CPU time of the instance's calls, looked at each [`TICK`](crate::engine::TICK).
     pub cpu: Duration,
     /// Bytes of all linear memories and tables together.
     pub memory_bytes: u64,

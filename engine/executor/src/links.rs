@@ -344,9 +344,9 @@ async fn run(
             (store, None)
         }
     };
-    let (number, ends, trip) = {
+    let (number, ends, trip, cpu) = {
         let own = &store.data().instance;
-        (own.number, own.deadline.min(deadline), own.trip.clone())
+        (own.number, own.deadline.min(deadline), own.trip.clone(), own.cpu.clone())
     };
     let wall = provider.0.scope().limits().wall.min(left);
     let call = async {
@@ -360,7 +360,7 @@ async fn run(
         function.call_async(&mut store, params, results).await?;
         Ok(instance)
     };
-    match within(ends, &trip, wall, call).await {
+    match within(ends, (&trip, &cpu), wall, call).await {
         Ok(instance) => {
             let running = Running { store, instance };
             caller.siblings.running.insert(provider.name().to_owned(), running);

@@ -22,7 +22,17 @@ impl Meter {
         Self { memory_bytes: limits.memory_bytes, instances: limits.instances, used: 0, trip }
     }
 
-    fn grow(&mut self, current: u64, desired: u64) -> wasmtime::Result<bool> {
+    fn grow(
+        &mut self,
+        current: u64,
+        desired: u64,
+        maximum: Option<usize>,
+        unit: u64,
+    ) -> wasmtime::Result<bool> {
+        // What it may not have by its own declaration is refused to it, and takes nothing.
+        if maximum.is_some_and(|maximum| desired > bytes(maximum).saturating_mul(unit)) {
+            return Ok(false);
+        }
         let more = desired.saturating_sub(current);
         let used = self.used.saturating_add(more);
         if used > self.memory_bytes {
@@ -44,19 +54,19 @@ impl ResourceLimiter for Meter {
         &mut self,
         current: usize,
         desired: usize,
-        _maximum: Option<usize>,
+        maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        self.grow(bytes(current), bytes(desired))
+        self.grow(bytes(current), bytes(desired), maximum, 1)
     }
 
     fn table_growing(
         &mut self,
         current: usize,
         desired: usize,
-        _maximum: Option<usize>,
+        maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
         let size = |elements| bytes(elements).saturating_mul(ELEMENT_BYTES);
-        self.grow(size(current), size(desired))
+        self.grow(size(current), size(desired), maximum, ELEMENT_BYTES)
     }
 
     fn memory_grow_failed(&mut self, error: wasmtime::Error) -> wasmtime::Result<()> {

@@ -8,7 +8,7 @@ use wasmtime::component::{Component, InstancePre};
 use wasmtime::{Store, UpdateDeadline};
 
 use crate::aot;
-use crate::engine::{Host, TICK};
+use crate::engine::Host;
 use crate::error::ExecutorError;
 use crate::limits::Trip;
 use crate::linker;
@@ -164,19 +164,15 @@ impl Program {
         let now = Instant::now();
         let deadline = now.checked_add(wall).unwrap_or(now);
         let state = State::new(&self.scope, stdio, number, deadline);
-        let trip = state.instance.trip.clone();
+        let (trip, spent) = (state.instance.trip.clone(), state.instance.cpu.clone());
         let mut store = Store::new(self.host.engine(), state);
         store.limiter(|state| &mut state.meter);
         store.set_hostcall_fuel(limits.copy_bytes);
         store.set_max_component_handles(limits.handles);
-        // One tick more, since the first may come at once.
-        let ticks = limits.cpu.as_millis().div_euclid(TICK.as_millis());
-        let mut left = u64::try_from(ticks).unwrap_or(u64::MAX).saturating_add(1);
         let cpu = limits.cpu;
         store.set_epoch_deadline(1);
         store.epoch_deadline_callback(move |_| {
-            left = left.saturating_sub(1);
-            if left == 0 {
+            if spent.spent() >= cpu {
                 trip.set(Trip::Cpu(cpu));
                 return Err(wasmtime::Error::msg("over the limit of CPU time"));
             }

@@ -204,9 +204,9 @@ impl Handler {
         let limits = self.scope().limits();
         let wall = limits.wall;
         let mut store = self.program.store(&self.stdio, instance, wall);
-        let (deadline, trip) = {
+        let (deadline, trip, cpu) = {
             let instance = &store.data().instance;
-            (instance.deadline, instance.trip.clone())
+            (instance.deadline, instance.trip.clone(), instance.cpu.clone())
         };
         let limit = limits.request_body_bytes;
         let request = request.map(|body| {
@@ -226,7 +226,7 @@ impl Handler {
             let proxy = self.pre.instantiate_async(&mut store).await?;
             proxy.wasi_http_incoming_handler().call_handle(&mut store, request, out).await
         };
-        let result = within(deadline, &trip, wall, call).await;
+        let result = within(deadline, (&trip, &cpu), wall, call).await;
         let result = result.map_err(|error| self.failure(&trip, &error));
         if let Err(error) = &result {
             // Noted before the store goes, since its end closes the body as if it were whole.

@@ -9,6 +9,7 @@ use wasmtime_wasi::cli::WasiCliCtxView;
 use wasmtime_wasi::clocks::WasiClocksCtxView;
 use wasmtime_wasi::random::WasiRandomCtx;
 
+use crate::cpu::Cpu;
 use crate::egress::{Outgoing, Uses};
 use crate::files::Files;
 use crate::limits::TripCell;
@@ -40,6 +41,8 @@ pub(crate) struct Instance {
     pub(crate) deadline: Instant,
     /// The bound that ended it.
     pub(crate) trip: TripCell,
+    /// The CPU time that it has taken.
+    pub(crate) cpu: Cpu,
     /// What its sockets and look-ups came to.
     pub(crate) uses: Arc<Uses>,
 }
@@ -54,8 +57,13 @@ impl State {
     /// Makes the data of a new instance.
     pub(crate) fn new(scope: &Arc<Scope>, stdio: &Stdio, number: u64, deadline: Instant) -> Self {
         let limits = scope.limits();
-        let (trip, uses) = (TripCell::default(), Arc::default());
-        let instance = Instance { number, deadline, trip, uses };
+        let instance = Instance {
+            number,
+            deadline,
+            trip: TripCell::default(),
+            cpu: Cpu::default(),
+            uses: Arc::default(),
+        };
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.handles);
         let mut builder = WasiCtx::builder();

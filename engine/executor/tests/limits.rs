@@ -3,6 +3,8 @@
 #![expect(clippy::expect_used, reason = "helpers of tests may fail loudly")]
 
 mod common;
+#[path = "common/guest.rs"]
+mod guest;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +13,7 @@ use ambit_executor::record::Memory;
 use ambit_executor::serve::Handler;
 use ambit_executor::{ExecutorError, Limits, Setup, run_command};
 use common::{Run, load, sample, wat};
+use guest::{MEMORY, component};
 use http_body_util::{BodyExt as _, Empty};
 
 /// Short bounds, each far above what the polite part of a test needs.
@@ -242,4 +245,156 @@ async fn calls_over_the_number_that_may_wait_are_sent_away() {
         }
     }
     assert!(busy >= 4, "one runs, one waits, and {busy} were sent away");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_growth_over_its_own_maximum_is_refused_to_it_and_not_counted() {
+    // Together these would be over the bound of 8 MiB many times; none of them gives anything.
+    let grows = "(local $n i32) (local.set $n (i32.const 10000))
+        (loop $again
+            (if (i32.ne (memory.grow (i32.const 16)) (i32.const -1)) (then unreachable))
+            (if (i32.ne (memory.grow (i32.const 65535)) (i32.const -1)) (then unreachable))
+            (if (i32.ne (table.grow (ref.null func) (i32.const 16)) (i32.const -1))
+                (then unreachable))
+            (local.set $n (i32.sub (local.get $n) (i32.const 1)))
+            (br_if $again (local.get $n)))";
+    let own = command("(memory 1 2) (table 1 2 funcref)", grows);
+    assert_eq!(ended(&own, &short()).await.expect("it has its own bounds"), 0);
+    // Where the maximum is no bound, the limit is.
+    let wide = command("(memory 1 1000)", "(drop (memory.grow (i32.const 200)))");
+    let error = ended(&wide, &short()).await.expect_err("12 MiB");
+    assert_eq!(error.code(), "limit-memory", "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn core_instances_memories_and_tables_are_bounded_in_number() {
+    let limits = Limits { instances: 20, ..short() };
+    let several = |count: usize| "(core instance (instantiate $m))".repeat(count);
+    let instances = |count: usize| {
+        wat(&format!(
+            r#"(component
+            (core module $m (func (export "run") (result i32) i32.const 0))
+            (core instance $i (instantiate $m)) {}
+            (func $run (result (result)) (canon lift (core func $i "run")))
+            (instance $cli (export "run" (func $run)))
+            (export "wasi:cli/run@0.2.0" (instance $cli)))"#,
+            several(count)
+        ))
+    };
+    assert_eq!(ended(&instances(18), &limits).await.expect("as many may be"), 0);
+    let memories = |count: usize| command(&"(memory 0)".repeat(count), "");
+    let tables = |count: usize| command(&"(table 0 funcref)".repeat(count), "");
+    assert_eq!(ended(&memories(20), &limits).await.expect("as many may be"), 0);
+    assert_eq!(ended(&tables(20), &limits).await.expect("as many may be"), 0);
+    for (what, bytes) in
+        [("instances", instances(21)), ("memories", memories(21)), ("tables", tables(21))]
+    {
+        let run = with(&bytes, &limits);
+        let error = run_command(run.program(), &run.stdio).await.expect_err(what);
+        assert_eq!(error.code(), "limit-instances", "{what}: {error}");
+        assert_eq!(results(&run.record), ["limit-instances"], "{what}");
+    }
+}
+
+/// A command that uses a little of WASI 0.2.
+fn with_wasi(code: &str) -> Vec<u8> {
+    const WIT: &str = r#"
+package test:guest;
+package wasi:io@0.2.0 {
+  interface error { resource error; }
+  interface poll { resource pollable { block: func(); } }
+  interface streams {
+    use error.{error};
+    variant stream-error { last-operation-failed(error), closed }
+    resource output-stream {
+      blocking-write-and-flush: func(contents: list<u8>) -> result<_, stream-error>;
+    }
+  }
+}
+package wasi:clocks@0.2.0 {
+  interface monotonic-clock {
+    use wasi:io/poll@0.2.0.{pollable};
+    subscribe-duration: func(when: u64) -> pollable;
+  }
+}
+package wasi:cli@0.2.0 {
+  interface stdout { use wasi:io/streams@0.2.0.{output-stream}; get-stdout: func() -> output-stream; }
+  interface run { run: func() -> result; }
+}
+package wasi:random@0.2.0 {
+  interface random { get-random-bytes: func(len: u64) -> list<u8>; }
+}
+world guest {
+  import wasi:clocks/monotonic-clock@0.2.0;
+  import wasi:io/poll@0.2.0;
+  import wasi:io/streams@0.2.0;
+  import wasi:cli/stdout@0.2.0;
+  import wasi:random/random@0.2.0;
+  export wasi:cli/run@0.2.0;
+}
+"#;
+    let core = format!(
+        r#"
+  (import "wasi:clocks/monotonic-clock@0.2.0" "subscribe-duration"
+    (func $timer (param i64) (result i32)))
+  (import "wasi:io/poll@0.2.0" "[method]pollable.block" (func $block (param i32)))
+  (import "wasi:io/poll@0.2.0" "[resource-drop]pollable" (func $drop (param i32)))
+  (import "wasi:cli/stdout@0.2.0" "get-stdout" (func $stdout (result i32)))
+  (import "wasi:io/streams@0.2.0" "[method]output-stream.blocking-write-and-flush"
+    (func $write (param i32 i32 i32 i32)))
+  (import "wasi:random/random@0.2.0" "get-random-bytes" (func $random (param i64 i32)))
+  (func $sleep (param $nanoseconds i64) (local $timer i32)
+    (local.set $timer (call $timer (local.get $nanoseconds)))
+    (call $block (local.get $timer))
+    (call $drop (local.get $timer)))
+  (func (export "wasi:cli/run@0.2.0#run") (result i32) (local $n i32) {code} (i32.const 0))
+  {MEMORY}"#
+    );
+    component(WIT, "guest", &core)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn waiting_is_no_cpu_time() {
+    // Sixty naps of 20 ms are six times the bound, and next to no work.
+    let naps = with_wasi(
+        "(local.set $n (i32.const 60))
+         (loop $again
+           (call $sleep (i64.const 20000000))
+           (local.set $n (i32.sub (local.get $n) (i32.const 1)))
+           (br_if $again (local.get $n)))",
+    );
+    let limits = Limits { cpu: Duration::from_millis(200), ..short() };
+    let limits = Limits { wall: Duration::from_secs(60), ..limits };
+    assert_eq!(ended(&naps, &limits).await.expect("it only waits"), 0);
+    // Work between the naps counts, however short each piece of it is.
+    let work = with_wasi(
+        "(loop $again
+           (call $sleep (i64.const 1000000))
+           (local.set $n (i32.const 1000000))
+           (loop $work
+             (local.set $n (i32.sub (local.get $n) (i32.const 1)))
+             (br_if $work (local.get $n)))
+           (br $again))",
+    );
+    let error = ended(&work, &limits).await.expect_err("it works all the time");
+    assert_eq!(error.code(), "limit-cpu-time", "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn writes_of_nothing_and_too_much_chance_are_ended() {
+    let limits = Limits { log_lines: 100, ..short() };
+    let empty = with_wasi(
+        "(loop $again
+           (call $write (call $stdout) (i32.const 0) (i32.const 0) (i32.const 16))
+           (br $again))",
+    );
+    let error = ended(&empty, &Limits { handles: 1_000_000, ..limits.clone() }).await;
+    assert_eq!(error.expect_err("it never ends").code(), "limit-output");
+    let bytes =
+        |count: u64| with_wasi(&format!("(call $random (i64.const {count}) (i32.const 16))"));
+    assert_eq!(ended(&bytes(limits.random_bytes), &limits).await.expect("as much may be"), 0);
+    for count in [limits.random_bytes.saturating_add(1), u64::MAX] {
+        let error = ended(&bytes(count), &limits).await.expect_err("one more");
+        assert_eq!(error.code(), "run-trapped", "{count}: {error}");
+    }
 }

@@ -12,6 +12,7 @@ use wasmtime_wasi::sockets::SocketAddrUse;
 use super::secret::{BoundSecret, conceal, reveal};
 use super::sockets::Judge;
 use super::{Body, BoxFuture, Call, Egress, EgressError, Sent};
+use crate::cpu::Cpu;
 use crate::limits::TripCell;
 use crate::record::{Kept, Memory};
 use crate::services::{Backing, Values};
@@ -96,7 +97,8 @@ fn scope(workload: &Workload) -> Arc<Scope> {
 fn instance() -> Instance {
     let now = Instant::now();
     let deadline = now.checked_add(Duration::from_secs(600)).expect("a time");
-    Instance { number: 1, deadline, trip: TripCell::default(), uses: Arc::default() }
+    let (trip, cpu, uses) = (TripCell::default(), Cpu::default(), Arc::default());
+    Instance { number: 1, deadline, trip, cpu, uses }
 }
 
 fn judge(workload: &Workload) -> Judge {
