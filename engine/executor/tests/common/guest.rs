@@ -67,7 +67,8 @@ pub(crate) fn load(
     let bytes: Vec<(&str, &[u8])> = parts.iter().map(|(name, bytes, _)| (*name, *bytes)).collect();
     let reviewed = ambit_testing::admit::manifest(manifest, &bytes);
     let findings = reviewed.findings;
-    let admitted = reviewed.admitted.unwrap_or_else(|error| panic!("{error} {findings:#?}"));
+    assert!(reviewed.admitted.is_ok(), "{findings:#?}");
+    let admitted = reviewed.admitted.expect("it is admitted");
     let host = Host::new(&HostOptions::default()).expect("the engine starts");
     let mut loaded: BTreeMap<usize, Program> = BTreeMap::new();
     let components = admitted.components();
