@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use ambit_engine::admitted::{AdmittedComponent, AdmittedFolder, FolderContent, GrantSource};
 use ambit_engine::grant::{FolderGrant, FolderMode, FolderSource, HostPath, RefusedFor};
-use rustix::fs::{Mode as Permissions, OFlags};
 use tempfile::TempDir;
 
 use super::volume::{Volumes, cannot, plain};
@@ -144,13 +143,16 @@ fn open(admitted: &AdmittedFolder, volumes: &Volumes) -> Result<Folder, Executor
             }
         }
     };
-    let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    let root = rustix::fs::open(&path, flags, Permissions::empty())
-        .map_err(|error| cannot(&path, &error.into()))?;
-    super::open::probe(&root).map_err(|error| {
+    super::open::probe().map_err(|error| {
         let help = "run it on Linux 5.6 or newer, where nothing filters `openat2`";
         refuse("folder-system", &format!("this system can't confine paths: {error}"), help, source)
     })?;
+    // Where the system keeps its own volumes may be reached by a link; what a manifest names may not.
+    let straight = match &volume {
+        Some(_) => std::fs::canonicalize(&path).map_err(|error| cannot(&path, &error))?,
+        None => path.clone(),
+    };
+    let root = super::open::straight(&straight).map_err(|error| cannot(&path, &error))?;
     Ok(Folder {
         guest: guest.to_owned(),
         mode,

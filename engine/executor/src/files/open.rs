@@ -3,8 +3,9 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 
-use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
 use rustix::io::Errno;
 use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorFlags, ErrorCode, OpenFlags};
 
@@ -20,10 +21,18 @@ const NEW_FILE: Mode = Mode::from_raw_mode(0o666);
 const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);
 
 /// Tells whether the system can resolve beneath a folder.
-pub(super) fn probe(root: impl AsFd) -> io::Result<()> {
+pub(super) fn probe() -> io::Result<()> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    openat2(root, ".", flags, Mode::empty(), BENEATH)?;
+    openat2(CWD, ".", flags, Mode::empty(), BENEATH)?;
     Ok(())
+}
+
+/// Opens a folder by a path without a link anywhere in it, so that nobody can lead it elsewhere after
+/// it was looked at.
+pub(super) fn straight(path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let resolve = ResolveFlags::NO_SYMLINKS.union(ResolveFlags::NO_MAGICLINKS);
+    Ok(openat2(CWD, path, flags, Mode::empty(), resolve)?)
 }
 
 /// What was opened.
