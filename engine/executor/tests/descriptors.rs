@@ -61,6 +61,10 @@ package wasi:filesystem@0.2.0 {
       set-size: func(size: u64) -> result<_, error-code>;
       set-times: func(access: new-timestamp, modified: new-timestamp) -> result<_, error-code>;
       read-directory: func() -> result<directory-entry-stream, error-code>;
+      create-directory-at: func(path: string) -> result<_, error-code>;
+      link-at: func(old-path-flags: path-flags, old-path: string,
+        new-descriptor: borrow<descriptor>, new-path: string) -> result<_, error-code>;
+      symlink-at: func(old-path: string, new-path: string) -> result<_, error-code>;
       set-times-at: func(path-flags: path-flags, path: string, access: new-timestamp,
         modified: new-timestamp) -> result<_, error-code>;
       open-at: func(path-flags: path-flags, path: string, open-flags: open-flags,
@@ -84,6 +88,7 @@ world holder {
   export touch-at: func(path: string) -> u32;
   export late: func(path: string) -> u32;
   export fill: func(path: string, way: u32, times: u32) -> u32;
+  export name: func(path: string, way: u32, times: u32) -> u32;
 }
 "#;
 
@@ -104,6 +109,12 @@ const CORE: &str = r#"
     (func $set-size (param i32 i64 i32)))
   (import "wasi:filesystem/types@0.2.0" "[method]descriptor.read-directory"
     (func $list (param i32 i32)))
+  (import "wasi:filesystem/types@0.2.0" "[method]descriptor.create-directory-at"
+    (func $make (param i32 i32 i32 i32)))
+  (import "wasi:filesystem/types@0.2.0" "[method]descriptor.link-at"
+    (func $link (param i32 i32 i32 i32 i32 i32 i32 i32)))
+  (import "wasi:filesystem/types@0.2.0" "[method]descriptor.symlink-at"
+    (func $symlink (param i32 i32 i32 i32 i32 i32)))
   (import "wasi:filesystem/types@0.2.0" "[method]descriptor.set-times"
     (func $set-times (param i32 i32 i64 i32 i32 i64 i32 i32)))
   (import "wasi:filesystem/types@0.2.0" "[method]descriptor.set-times-at"
@@ -212,6 +223,24 @@ const CORE: &str = r#"
     (call $flush (local.get $fd) (i32.const 0) (i32.const 100) (i32.const 32))
     (if (call $bad) (then (return (i32.const 999))))
     (call $close-out (local.get $fd))
+    (i32.const 0))
+
+  ;; Asks for a name, by one of three ways, and doesn't mind if it is there.
+  (func (export "name") (param $path i32) (param $length i32) (param $way i32)
+      (param $times i32) (result i32) (local $dir i32)
+    (local.set $dir (call $root))
+    (loop $again
+      (block $done (block $symlink (block $link (block $make
+        (br_table $make $link $symlink (local.get $way)))
+        (call $make (local.get $dir) (local.get $path) (local.get $length) (i32.const 32))
+        (br $done))
+        (call $link (local.get $dir) (i32.const 0) (local.get $path) (local.get $length)
+          (local.get $dir) (local.get $path) (local.get $length) (i32.const 32))
+        (br $done))
+        (call $symlink (local.get $dir) (local.get $path) (local.get $length)
+          (local.get $path) (local.get $length) (i32.const 32)))
+      (local.set $times (i32.sub (local.get $times) (i32.const 1)))
+      (br_if $again (local.get $times)))
     (i32.const 0))
 
   ;; Writes 1000 bytes at a time, by one of five ways.
@@ -370,7 +399,8 @@ async fn the_times_of_a_file_with_another_name_elsewhere_stay() {
 
 #[tokio::test]
 async fn bytes_are_bounded_by_every_way_of_writing() {
-    let limits = Limits { written_bytes: 20_000, ..Limits::default() };
+    // The new name counts as 4096 bytes.
+    let limits = Limits { written_bytes: 24_096, ..Limits::default() };
     for (way, name) in ["write", "set-size", "stream", "append", "zeroes"].iter().enumerate() {
         let holder = Holder::new();
         let call = |times: u32| format!("fill(\"new\", {way}, {times})");
@@ -382,6 +412,26 @@ async fn bytes_are_bounded_by_every_way_of_writing() {
         let within = holder.call(&limits, &call(20)).await;
         assert_eq!(within.expect("as many may be"), "0", "{name}");
     }
+}
+
+#[tokio::test]
+async fn names_are_bounded_by_every_way_of_making_one() {
+    let limits = Limits { written_bytes: 20_000, ..Limits::default() };
+    let holder = Holder::new();
+    let calls = |times: u32| {
+        [
+            format!("writers(\"new\", {times}, false)"),
+            format!("name(\"folder\", 0, {times})"),
+            format!("name(\"absent\", 1, {times})"),
+            format!("name(\"link\", 2, {times})"),
+        ]
+    };
+    for (within, over) in calls(4).iter().zip(&calls(5)) {
+        assert_eq!(holder.call(&limits, within).await.expect("as many may be"), "0", "{within}");
+        assert_eq!(tripped(&holder, &limits, over).await, "limit-written", "{over}");
+    }
+    assert!(holder.path("inside/folder").is_dir());
+    assert!(holder.path("inside/link").is_symlink());
 }
 
 /// Keeps how many bytes went out by each effect.

@@ -32,6 +32,9 @@ const INTERFACE: &str = "wasi:filesystem/types@0.2";
 /// The longest path on record.
 const MAX_SHOWN: usize = 512;
 
+/// What a name in a folder counts as, in bytes written: about what a file system keeps for one.
+const NAME_BYTES: u64 = 4096;
+
 /// Marks the bindings of `wasi:filesystem`.
 pub(super) struct HasFiles;
 
@@ -135,6 +138,15 @@ impl View<'_> {
         FsError::trap(wasmtime::Error::msg(trip.code()))
     }
 
+    /// Counts a name that is asked for. One that is there already counts too: finding out costs as
+    /// much as making it.
+    fn name(&self) -> FsResult<()> {
+        if self.files.written.take(NAME_BYTES) {
+            return Ok(());
+        }
+        Err(self.trip(Trip::Written(self.files.written.limit)))
+    }
+
     /// Judges a change beneath a descriptor.
     fn change(&self, function: &'static str, fd: &Fd, path: &str) -> FsResult<Ticket> {
         let (folder, shown) = self.place(fd, path)?;
@@ -150,6 +162,9 @@ impl View<'_> {
         how: How,
     ) -> FsResult<(Fd, Slot)> {
         let slot = self.slot()?;
+        if how.open.contains(OpenFlags::CREATE) {
+            self.name()?;
+        }
         let root = match self.inner.table.get(fd)? {
             Descriptor::Dir(dir) => Arc::clone(&dir.dir),
             Descriptor::File(_) => return Err(ErrorCode::NotDirectory.into()),
@@ -318,7 +333,10 @@ impl HostDescriptor for View<'_> {
     async fn create_directory_at(&mut self, fd: Fd, path: String) -> FsResult<()> {
         let ticket = self.change("create-directory-at", &fd, &path)?;
         let since = Instant::now();
-        let result = self.inner.create_directory_at(fd, path).await;
+        let result = match self.name() {
+            Ok(()) => self.inner.create_directory_at(fd, path).await,
+            Err(error) => Err(error),
+        };
         self.end(ticket, since, &result);
         result
     }
@@ -372,11 +390,12 @@ impl HostDescriptor for View<'_> {
         let from = self.change("link-at", &fd, &old_path)?;
         let since = Instant::now();
         let to = self.change("link-at", &new_fd, &new_path);
-        let result = match &to {
-            Ok(_) => {
+        let result = match (&to, self.name()) {
+            (_, Err(error)) => Err(error),
+            (Ok(_), Ok(())) => {
                 self.inner.link_at(again(&fd), flags, old_path, again(&new_fd), new_path).await
             }
-            Err(_) => Err(ErrorCode::NotPermitted.into()),
+            (Err(_), Ok(())) => Err(ErrorCode::NotPermitted.into()),
         };
         self.end(from, since, &result);
         if let Ok(to) = to {
@@ -390,10 +409,10 @@ impl HostDescriptor for View<'_> {
         let since = Instant::now();
         // The component can't follow a link that leaves the folder, and a person's tools could.
         let leaves = target.starts_with('/') || target.split('/').any(|part| part == "..");
-        let result = if leaves {
-            Err(ErrorCode::NotPermitted.into())
-        } else {
-            self.inner.symlink_at(fd, target, path).await
+        let result = match self.name() {
+            Err(error) => Err(error),
+            Ok(()) if leaves => Err(ErrorCode::NotPermitted.into()),
+            Ok(()) => self.inner.symlink_at(fd, target, path).await,
         };
         self.end(ticket, since, &result);
         result

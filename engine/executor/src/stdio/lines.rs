@@ -24,7 +24,8 @@ impl Stream {
 
 /// Takes lines that components write.
 pub trait LineSink: Send + Sync {
-    /// Takes one line, without its end. Control characters are escaped, and it has at most 8 KiB.
+    /// Takes one line, without its end. It has at most 8 KiB before its control
+    /// characters are escaped.
     /// The call must not block.
     fn line(&self, who: &Who, stream: Stream, line: &str);
 }
