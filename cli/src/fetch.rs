@@ -13,6 +13,7 @@ use std::sync::Arc;
 use ambit_engine::digest::Digest;
 use ambit_engine::evidence::Supply;
 use ambit_engine::reference::ImageSource;
+use ambit_setup::Mirrors;
 use ambit_trust::cache::Cache;
 use ambit_trust::error::FetchError;
 use ambit_trust::gather::{self, About, Report};
@@ -87,10 +88,7 @@ impl<'a> Fetcher<'a> {
         let stores = if flags.offline {
             Stores::offline(cache.clone())
         } else {
-            Stores::online(
-                options::client(flags, configuration, options::Mirrors::Used)?,
-                cache.clone(),
-            )
+            Stores::online(options::client(flags, configuration, Mirrors::Used)?, cache.clone())
         };
         Ok(Self {
             runtime,
@@ -112,7 +110,7 @@ impl<'a> Fetcher<'a> {
     ) -> Result<Self, Failure> {
         let mut fetcher = Self::new(flags, configuration, output)?;
         if !flags.offline {
-            let client = options::client(flags, configuration, options::Mirrors::Unused)?;
+            let client = options::client(flags, configuration, Mirrors::Unused)?;
             fetcher.stores = Stores::online(client, fetcher.cache.clone());
         }
         Ok(fetcher)

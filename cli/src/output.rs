@@ -3,6 +3,7 @@
 use std::io::{ErrorKind, IsTerminal as _, Write as _};
 
 use crate::args::{Color, Format, Global};
+use crate::render::snippet;
 use crate::render::style::safe;
 
 /// Why a run has no answer.
@@ -17,6 +18,13 @@ pub(crate) struct Failure {
     pub(crate) help: Option<String>,
     /// The snippet of the file, rendered already.
     pub(crate) snippet: Option<String>,
+}
+
+impl From<ambit_setup::Failure> for Failure {
+    fn from(failure: ambit_setup::Failure) -> Self {
+        let snippet = (!failure.spots.is_empty()).then(|| snippet::spots(&failure.spots));
+        Self { code: failure.code, message: failure.message, help: failure.help, snippet }
+    }
 }
 
 impl Failure {

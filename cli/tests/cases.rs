@@ -465,9 +465,16 @@ fn user_pack_takes_part_and_bad_packs_are_errors() {
 fn every_code_has_a_page_and_every_page_a_code() {
     let root = testdata().join("..");
     let mut sources = String::new();
-    let mut work = ["engine/src", "engine/executor/src", "engine/trust/src", "cli/src", "policies"]
-        .map(|dir| root.join(dir))
-        .to_vec();
+    let mut work = [
+        "engine/src",
+        "engine/executor/src",
+        "engine/setup/src",
+        "engine/trust/src",
+        "cli/src",
+        "policies",
+    ]
+    .map(|dir| root.join(dir))
+    .to_vec();
     while let Some(path) = work.pop() {
         if path.is_dir() {
             let entries = std::fs::read_dir(&path).unwrap().flatten();

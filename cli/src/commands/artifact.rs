@@ -14,7 +14,7 @@ use ambit_trust::stores::Origin;
 
 use crate::args::{Format, Global, Pull, Push};
 use crate::commands::check::timestamp;
-use crate::configuration::Configuration;
+use crate::configuration;
 use crate::exit::Exit;
 use crate::fetch::Fetcher;
 use crate::output::{Failure, Output};
@@ -23,7 +23,7 @@ use crate::source::{analyse, read_file};
 /// Fetches a component into a file, or an image with its signatures into a layout.
 pub(crate) fn pull(command: &Pull, global: &Global, output: &Output) -> Result<Exit, Failure> {
     output.only(&[Format::Human, Format::Json])?;
-    let configuration = Configuration::read(global)?;
+    let configuration = configuration::read(global)?;
     let fetcher = Fetcher::new(&command.registry, &configuration, output)?;
     let source = ImageSource::parse(&command.reference);
     let max_bytes = configuration.limits.max_component_bytes;
@@ -62,7 +62,7 @@ pub(crate) fn pull(command: &Pull, global: &Global, output: &Output) -> Result<E
 /// Stores a component, or an image with its signatures.
 pub(crate) fn push(command: &Push, global: &Global, output: &Output) -> Result<Exit, Failure> {
     output.only(&[Format::Human, Format::Json])?;
-    let configuration = Configuration::read(global)?;
+    let configuration = configuration::read(global)?;
     let created = timestamp(command.created.as_deref())?;
     let mut annotations = BTreeMap::new();
     for pair in &command.annotation {

@@ -7,11 +7,12 @@ use ambit_engine::report;
 use ambit_engine::review::{Mode, Subject, Terms, review};
 use ambit_engine::workload::Target;
 
+use ambit_setup::Files;
 use ambit_trust::policy::PUBLIC_GOOD_ROOT;
 
 use crate::args::{Check, Format, Global};
 use crate::commands::reach;
-use crate::configuration::Configuration;
+use crate::configuration::{self, Configuration};
 use crate::exit::Exit;
 use crate::fetch::{Lazy, Trusted};
 use crate::output::{Failure, Output};
@@ -66,7 +67,7 @@ pub(crate) fn judge<R>(
     });
     let inputs = inputs?;
     let shipped = shipped.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-    let policies = configuration.policies_with(shipped, judged.policies)?;
+    let policies = configuration.policies_with(shipped, judged.policies, &mut Files::default())?;
     let now = judged.now.to_string();
     let terms = Terms {
         mode: judged.mode,
@@ -98,7 +99,7 @@ pub(crate) fn judge<R>(
 
 /// Decides.
 pub(crate) fn run(command: &Check, global: &Global, output: &Output) -> Result<Exit, Failure> {
-    let mut configuration = Configuration::read(global)?;
+    let mut configuration = configuration::read(global)?;
     let now = timestamp(command.now.as_deref())?;
     let trusted = Trusted::read(&command.trust, &mut configuration, now)?;
     if command.show_config {
@@ -252,7 +253,7 @@ fn show(
     for path in &command.trust.trust {
         line(format!("- {}", path.display()), "flag".to_owned());
     }
-    for root in trusted.roots.iter() {
+    for root in trusted.roots().iter() {
         let newest = root.as_of().map_or("nothing".to_owned(), |time| time.to_string());
         let given = root.name() == PUBLIC_GOOD_ROOT
             && (command.trust.trusted_root.is_some() || command.trust.update_trust_root);

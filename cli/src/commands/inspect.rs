@@ -7,7 +7,7 @@ use ambit_engine::reference::ImageSource;
 use ambit_engine::report;
 
 use crate::args::{Format, Global, Inspect};
-use crate::configuration::Configuration;
+use crate::configuration;
 use crate::exit::Exit;
 use crate::fetch::Lazy;
 use crate::output::{Failure, Output};
@@ -18,7 +18,7 @@ use crate::source::{analyse, read_source};
 /// Shows what one binary can do.
 pub(crate) fn run(command: &Inspect, global: &Global, output: &Output) -> Result<Exit, Failure> {
     output.only(&[Format::Human, Format::Json])?;
-    let configuration = Configuration::read(global)?;
+    let configuration = configuration::read(global)?;
     let fetch =
         Lazy { flags: &command.registry, configuration: &configuration, output, trusted: None };
     let bytes = read_source(&command.source, configuration.limits.max_component_bytes, &fetch)?;

@@ -10,7 +10,7 @@ use ambit_engine::workload::{self, Place};
 use serde::Serialize;
 
 use crate::args::{Format, Global, Pin};
-use crate::configuration::Configuration;
+use crate::configuration::{self, Configuration};
 use crate::exit::Exit;
 use crate::fetch::{Fetcher, Wanted};
 use crate::output::{Failure, Output};
@@ -41,7 +41,7 @@ struct Edited {
 /// Writes the digest of each tag behind it.
 pub(crate) fn run(command: &Pin, global: &Global, output: &Output) -> Result<Exit, Failure> {
     output.only(&[Format::Human, Format::Json])?;
-    let configuration = Configuration::read(global)?;
+    let configuration = configuration::read(global)?;
     let mut documents = Vec::new();
     for file in &command.files {
         documents.push(read(file)?);

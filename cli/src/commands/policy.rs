@@ -2,10 +2,11 @@
 
 use ambit_engine::policy::{Action, PolicySet, Profile};
 use ambit_engine::{input, report};
+use ambit_setup::Files;
 use ambit_trust::policy::verify_schema;
 
 use crate::args::{Format, Global, Policy, PolicyList, SchemaName};
-use crate::configuration::Configuration;
+use crate::configuration;
 use crate::exit::Exit;
 use crate::output::{Failure, Output};
 use crate::render::style::{Style, table};
@@ -40,8 +41,8 @@ fn trust_policy() -> Result<serde_json::Value, Failure> {
 
 fn list(command: &PolicyList, global: &Global, output: &Output) -> Result<Exit, Failure> {
     output.only(&[Format::Human, Format::Json])?;
-    let mut configuration = Configuration::read(global)?;
-    let policies = configuration.policies(&command.policy)?;
+    let mut configuration = configuration::read(global)?;
+    let policies = configuration.policies(&command.policy, &mut Files::default())?;
     if output.format == Format::Json {
         output.json(&json(&policies))?;
     } else {

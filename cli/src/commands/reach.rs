@@ -5,7 +5,7 @@ use ambit_engine::report::{self, ReachDocument, ReachSource};
 use ambit_engine::workload::Target;
 
 use crate::args::{Format, Global, Reach as ReachArguments};
-use crate::configuration::Configuration;
+use crate::configuration::{self, Configuration};
 use crate::exit::Exit;
 use crate::fetch::Lazy;
 use crate::output::{Failure, Output};
@@ -24,7 +24,7 @@ pub(crate) fn run(
     } else {
         output.only(&[Format::Human, Format::Json, Format::Markdown])?;
     }
-    let configuration = Configuration::read(global)?;
+    let configuration = configuration::read(global)?;
     let target = command.inputs.target.map(Target::from).or(configuration.config.target);
     let known = (&configuration.limits, &configuration.catalogue);
     let fetch = Lazy {

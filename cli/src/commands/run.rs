@@ -17,7 +17,7 @@ use ambit_executor::{ExecutorError, Host, HostOptions};
 use crate::args::{Global, Run};
 use crate::commands::check::{Done, Judged, judge, timestamp};
 use crate::commands::reach;
-use crate::configuration::Configuration;
+use crate::configuration::{self, Configuration};
 use crate::exit::Exit;
 use crate::fetch::Trusted;
 use crate::output::{Failure, Output};
@@ -68,7 +68,7 @@ pub(crate) fn run(command: &Run, global: &Global, output: &Output) -> Result<Exi
         let message = "`run` has the semantics of target `ambit` only";
         return Err(Failure::new("usage-target", message, Some(help.to_owned())));
     }
-    let mut configuration = Configuration::read(global)?;
+    let mut configuration = configuration::read(global)?;
     let limits = limits::read(&command.bounds, &configuration)?;
     let options = HostOptions { limits: limits.clone(), ..HostOptions::default() };
     // The engine takes no part in the decision, so it starts meanwhile.

@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 use crate::args::{Attest, Format, Global, Sign};
 use crate::commands::artifact::annotation;
 use crate::commands::check::{Judged, judge, timestamp};
-use crate::configuration::Configuration;
+use crate::configuration::{self, Configuration};
 use crate::exit::Exit;
 use crate::fetch::{Fetcher, Trusted};
 use crate::key;
@@ -44,7 +44,7 @@ fn refused(error: &KeyError) -> Failure {
 /// Signs an image.
 pub(crate) fn sign(command: &Sign, global: &Global, output: &Output) -> Result<Exit, Failure> {
     output.only(&[Format::Human, Format::Json])?;
-    let configuration = Configuration::read(global)?;
+    let configuration = configuration::read(global)?;
     let now = timestamp(command.now.as_deref())?;
     let mut annotations = BTreeMap::new();
     for pair in &command.annotations {
@@ -101,7 +101,7 @@ fn attached(
 /// Attests something about an image.
 pub(crate) fn attest(command: &Attest, global: &Global, output: &Output) -> Result<Exit, Failure> {
     output.only(&[Format::Human, Format::Json])?;
-    let mut configuration = Configuration::read(global)?;
+    let mut configuration = configuration::read(global)?;
     let now = timestamp(command.now.as_deref())?;
     let key = key::read(&command.key)?;
     let source = ImageSource::parse(&command.reference);

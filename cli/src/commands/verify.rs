@@ -18,7 +18,7 @@ use ambit_trust::verify::{Artifact, Statement, blob};
 
 use crate::args::{Format, Global, Verify};
 use crate::commands::check::timestamp;
-use crate::configuration::Configuration;
+use crate::configuration::{self, Configuration};
 use crate::exit::Exit;
 use crate::fetch::{Fetcher, Trusted, flags};
 use crate::output::{Failure, Output};
@@ -29,13 +29,13 @@ use crate::source::{read_file, read_stdin};
 /// Verifies signatures and attestations.
 pub(crate) fn run(command: &Verify, global: &Global, output: &Output) -> Result<Exit, Failure> {
     output.only(&[Format::Human, Format::Json])?;
-    let mut configuration = Configuration::read(global)?;
+    let mut configuration = configuration::read(global)?;
     let now = timestamp(command.now.as_deref())?;
     let mut trusted = Trusted::read(&command.trust, &mut configuration, now)?;
     let flags = flags(&command.cosign, &command.trust)?;
     if let Some(flags) = &flags {
         trusted.flags(flags, &mut configuration)?;
-    } else if trusted.policies.is_empty() {
+    } else if trusted.policies().is_empty() {
         return Err(Failure::new(
             "trust-none",
             "nothing says whose signatures count",
@@ -133,10 +133,10 @@ fn file(
         }
     };
     let ask =
-        |authority: &Authority| blob(&bundle, artifact, authority, &trusted.roots, trusted.now);
+        |authority: &Authority| blob(&bundle, artifact, authority, trusted.roots(), trusted.now);
     // A file has no repository, so every policy is for it; and a bundle about a file is what was
     // attested about it, so any predicate will do where no type is asked for.
-    let mut policies = trusted.policies.clone();
+    let mut policies = trusted.policies().to_vec();
     for authority in policies.iter_mut().flat_map(|policy| &mut policy.authorities) {
         if !authority.attestations.is_empty() {
             continue;

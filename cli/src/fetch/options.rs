@@ -4,14 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ambit_setup::{Files, Mirrors, RegistryOptions};
 use ambit_trust::cache::Cache;
-use ambit_trust::registry::credentials::{Credentials, HelperFolders};
-use ambit_trust::registry::{Client, Loopback, Mirror, Options, OptionsError, RealmPair};
+use ambit_trust::registry::{Client, Loopback};
 
 use crate::args::Registry;
 use crate::configuration::Configuration;
 use crate::output::Failure;
-use crate::source::read_file;
 
 /// The time for one call. A person waits for a large component on a slow line, where a webhook
 /// would have given up.
@@ -20,72 +19,26 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(60);
 /// The most bytes that the cache holds.
 const MAX_CACHE_BYTES: u64 = 2 << 30;
 
-/// The largest file of credentials or certificates.
-const MAX_FILE_BYTES: usize = 1 << 20;
-
-fn invalid(error: &OptionsError) -> Failure {
-    Failure::new(error.code(), error.to_string(), Some(error.help().to_owned()))
-}
-
-/// Whether reads may go to mirrors.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Mirrors {
-    Used,
-    Unused,
-}
-
-/// Sets up the client for registries.
+/// Sets up the client for registries, with the credentials of Docker, Podman and their like from
+/// where they keep them.
 pub(super) fn client(
     flags: &Registry,
     configuration: &Configuration,
-    mirrors: Mirrors,
+    use_mirrors: Mirrors,
 ) -> Result<Client, Failure> {
-    let config = &configuration.config;
-    let mut options =
-        Options { loopback: Loopback::Allowed, call_timeout: CALL_TIMEOUT, ..Options::default() };
-    // Flags come first, since the first mirror for a registry counts.
-    for mirror in &flags.mirror {
-        options.mirrors.push(mirror.parse::<Mirror>().map_err(|error| invalid(&error))?);
-    }
-    for (of, mirror) in &config.mirrors {
-        let pair = format!("{of}={mirror}");
-        options.mirrors.push(pair.parse::<Mirror>().map_err(|error| invalid(&error))?);
-    }
-    if mirrors == Mirrors::Unused {
-        options.mirrors.clear();
-    }
-    for host in flags.insecure_registry.iter().chain(&config.insecure_registries) {
-        options.insecure.push(host.parse().map_err(|error| invalid(&error))?);
-    }
-    for (registry, realm) in &config.token_hosts {
-        let pair = format!("{registry}={realm}");
-        options.realms.push(pair.parse::<RealmPair>().map_err(|error| invalid(&error))?);
-    }
-    for path in &config.registry_certificates {
-        let path = configuration.base().join(path);
-        options.certificates.push(read_file(&path, MAX_FILE_BYTES)?);
-    }
-    options.credentials = Arc::new(credentials()?);
-    Client::new(options).map_err(|error| invalid(&error))
-}
-
-/// Reads the credentials of Docker, Podman and their like, where they keep them. A file that is
-/// not there is none; one that can't be read is an error, since a private image would look absent.
-fn credentials() -> Result<Credentials, Failure> {
-    let mut credentials = Credentials::default();
-    for path in credential_files() {
-        if !path.is_file() {
-            continue;
-        }
-        let bytes = read_file(&path, MAX_FILE_BYTES)?;
-        credentials = credentials.with_docker_config(&path.display().to_string(), &bytes).map_err(
-            |error| Failure::new(error.code(), error.to_string(), Some(error.help().to_owned())),
-        )?;
-    }
-    let folders = std::env::var_os("PATH")
+    let options = RegistryOptions {
+        mirrors: &flags.mirror,
+        insecure: &flags.insecure_registry,
+        use_mirrors,
+        loopback: Loopback::Allowed,
+        call_timeout: CALL_TIMEOUT,
+    };
+    let helpers = std::env::var_os("PATH")
         .map(|path| std::env::split_paths(&path).filter(|dir| dir.is_absolute()).collect())
         .unwrap_or_default();
-    Ok(credentials.with_helpers(Arc::new(HelperFolders::new(folders))))
+    let files = &mut Files::default();
+    let credentials = ambit_setup::docker_files(&credential_files(), helpers, files)?;
+    Ok(ambit_setup::client(&options, configuration, credentials, files)?)
 }
 
 fn credential_files() -> Vec<PathBuf> {

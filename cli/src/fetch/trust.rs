@@ -1,38 +1,26 @@
 //! Whose evidence counts: trust policies from files, or from cosign's flags, with their roots.
 
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use ambit_engine::digest::Digest;
+use ambit_setup::{Files, Given, PublicGood};
 use ambit_trust::gather::Terms;
-use ambit_trust::policy::{
-    self, Claim, Flags, PUBLIC_GOOD_ROOT, PolicyError, ReadOptions, RootDefinition, RootSource,
-    TrustPolicy,
-};
-use ambit_trust::verify::{RootError, Roots, TrustRoot};
+use ambit_trust::policy::{Claim, Flags, PUBLIC_GOOD_ROOT, TrustPolicy};
+use ambit_trust::verify::Roots;
 use jiff::Timestamp;
 
 use crate::args::{CosignFlags, Trust};
 use crate::commands::artifact::annotation;
 use crate::configuration::Configuration;
 use crate::output::{Failure, Output};
-use crate::render::snippet::{Head, Message, render};
 use crate::source::read_file;
 
-/// The largest trust policy or trust root file, in bytes.
+/// The largest file that a flag names, in bytes.
 const MAX_FILE_BYTES: usize = 4 << 20;
 
 /// Policies and roots, at a time.
 pub(crate) struct Trusted {
-    pub(crate) policies: Vec<TrustPolicy>,
-    pub(crate) roots: Roots,
+    given: ambit_setup::Trusted,
     pub(crate) now: Timestamp,
-    /// What authors may not have meant: code, message, help.
-    warnings: Vec<(String, String, String)>,
-}
-
-fn root_failure(error: &RootError) -> Failure {
-    Failure::new(error.code(), error.to_string(), Some(error.help().to_owned()))
 }
 
 impl Trusted {
@@ -42,84 +30,19 @@ impl Trusted {
         configuration: &mut Configuration,
         now: Timestamp,
     ) -> Result<Self, Failure> {
-        let mut trusted = Self {
-            policies: Vec::new(),
-            roots: roots(arguments, configuration)?,
-            now,
-            warnings: Vec::new(),
-        };
-        let configured = configuration.config.trust.clone();
-        let configured = configured.iter().map(|path| configuration.base().join(path));
-        let files: Vec<PathBuf> = configured.chain(arguments.trust.iter().cloned()).collect();
-        for path in files {
-            trusted.file(&path, configuration)?;
-        }
-        Ok(trusted)
+        let given = Given { files: &arguments.trust, public_good: public_good(arguments)? };
+        let given = ambit_setup::Trusted::read(&given, configuration, &mut Files::default())?;
+        Ok(Self { given, now })
     }
 
-    fn file(&mut self, path: &Path, configuration: &mut Configuration) -> Result<(), Failure> {
-        let name = path.display().to_string();
-        let bytes = read_file(path, MAX_FILE_BYTES)?;
-        configuration.digests.insert(name.clone(), Digest::of(&bytes).to_string());
-        let known: BTreeSet<String> =
-            self.roots.iter().map(|root| root.name().to_owned()).collect();
-        let options = ReadOptions { roots: known, ..ReadOptions::default() };
-        let file = policy::read(&name, &bytes, &options)
-            .map_err(|error| policy_failure(&name, &bytes, &error))?;
-        let base = path.parent().unwrap_or(Path::new(""));
-        for root in &file.roots {
-            self.root(root, base, configuration)?;
-        }
-        for policy in file.policies {
-            if let Some(other) = self.policies.iter().find(|other| other.name == policy.name) {
-                return Err(Failure::new(
-                    "trust-policy-field",
-                    format!(
-                        "{}: `{}` is the name of the policy at {} too",
-                        policy.origin, policy.name, other.origin
-                    ),
-                    Some("give it another name".to_owned()),
-                ));
-            }
-            self.policies.push(policy);
-        }
-        self.warnings.extend(file.warnings.into_iter().map(|warning| {
-            let place = warning.span.start();
-            let message = format!("{name}:{place}: {}", warning.message);
-            (warning.code.as_str().to_owned(), message, warning.help)
-        }));
-        Ok(())
+    /// The policies.
+    pub(crate) fn policies(&self) -> &[TrustPolicy] {
+        &self.given.policies
     }
 
-    fn root(
-        &mut self,
-        root: &RootDefinition,
-        base: &Path,
-        configuration: &mut Configuration,
-    ) -> Result<(), Failure> {
-        let made = match &root.source {
-            RootSource::File(path) => {
-                let path = base.join(path);
-                let bytes = read_file(&path, MAX_FILE_BYTES)?;
-                let digest = Digest::of(&bytes).to_string();
-                configuration.digests.insert(path.display().to_string(), digest);
-                TrustRoot::from_json(&root.name, &bytes)
-            }
-            RootSource::Json(text) => TrustRoot::from_json(&root.name, text.as_bytes()),
-            RootSource::Certificates { roots, intermediates } => {
-                match self.roots.get(PUBLIC_GOOD_ROOT) {
-                    Some(good) => good.with_certificates(&root.name, roots, intermediates),
-                    None => TrustRoot::from_certificates(&root.name, roots, intermediates),
-                }
-            }
-        };
-        let made = made.map_err(|error| {
-            let mut failure = root_failure(&error);
-            failure.message = format!("{}: {}", root.origin, failure.message);
-            failure
-        })?;
-        self.roots.insert(made);
-        Ok(())
+    /// The roots that they name.
+    pub(crate) fn roots(&self) -> &Roots {
+        &self.given.roots
     }
 
     /// Replaces the policies by the one that cosign's flags ask for.
@@ -132,16 +55,15 @@ impl Trusted {
         let made = flags
             .policy()
             .map_err(|error| Failure::new(error.code(), error.to_string(), Some(error.help())))?;
-        match (&made.root, &given.chain, self.roots.get(PUBLIC_GOOD_ROOT)) {
-            (Some(root), Some(chain), Some(good)) => {
-                let made = good.with_chain(&root.name, chain);
-                self.roots.insert(made.map_err(|error| root_failure(&error))?);
+        match (&made.root, &given.chain) {
+            (Some(root), Some(chain)) => self.given.chained(&root.name, chain)?,
+            (Some(root), None) => {
+                self.given.root(root, Path::new(""), configuration, &mut Files::default())?;
             }
-            (Some(root), _, _) => self.root(root, Path::new(""), configuration)?,
-            (None, _, _) => {}
+            (None, _) => {}
         }
-        self.policies = vec![made.policy];
-        self.warnings.extend(made.warnings.into_iter().map(|(code, message)| {
+        self.given.policies = vec![made.policy];
+        self.given.warnings.extend(made.warnings.into_iter().map(|(code, message)| {
             (code.as_str().to_owned(), message, "name it exactly".to_owned())
         }));
         Ok(())
@@ -149,72 +71,29 @@ impl Trusted {
 
     /// Prints what authors may not have meant.
     pub(crate) fn warn(&self, output: &Output) {
-        for (code, message, help) in &self.warnings {
+        for (code, message, help) in &self.given.warnings {
             output.warning(code, message, help);
         }
     }
 
     /// The terms of verification.
     pub(crate) fn terms(&self) -> Terms<'_> {
-        Terms { policies: &self.policies, roots: &self.roots, now: self.now }
+        self.given.terms(self.now)
     }
 }
 
-/// The built-in roots, with the public-good one replaced where a file or an update is asked for.
-fn roots(arguments: &Trust, configuration: &mut Configuration) -> Result<Roots, Failure> {
-    let mut roots = Roots::builtin().map_err(|error| root_failure(&error))?;
-    if let Some(path) = &arguments.trusted_root {
-        if arguments.update_trust_root {
-            return Err(Failure::new(
-                "usage-trust-root",
-                "`--trusted-root` and `--update-trust-root` can't be given together",
-                Some("keep one of the two".to_owned()),
-            ));
-        }
-        let bytes = read_file(path, MAX_FILE_BYTES)?;
-        let name = path.display().to_string();
-        configuration.digests.insert(name, Digest::of(&bytes).to_string());
-        let root = TrustRoot::from_json(PUBLIC_GOOD_ROOT, &bytes);
-        roots.insert(root.map_err(|error| root_failure(&error))?);
+/// What is asked for in place of the built-in public-good root.
+fn public_good(arguments: &Trust) -> Result<Option<PublicGood>, Failure> {
+    match (&arguments.trusted_root, arguments.update_trust_root) {
+        (Some(_), true) => Err(Failure::new(
+            "usage-trust-root",
+            "`--trusted-root` and `--update-trust-root` can't be given together",
+            Some("keep one of the two".to_owned()),
+        )),
+        (Some(path), false) => Ok(Some(PublicGood::File(path.clone()))),
+        (None, true) => Ok(Some(PublicGood::Fetched(super::update::public_good()?))),
+        (None, false) => Ok(None),
     }
-    if arguments.update_trust_root {
-        let bytes = super::update::public_good()?;
-        let digest = Digest::of(&bytes).to_string();
-        configuration.digests.insert("trust root public-good".to_owned(), digest);
-        let root = TrustRoot::from_json(PUBLIC_GOOD_ROOT, &bytes);
-        roots.insert(root.map_err(|error| root_failure(&error))?);
-    }
-    Ok(roots)
-}
-
-/// Every mistake of a policy file with its line.
-fn policy_failure(name: &str, bytes: &[u8], error: &PolicyError) -> Failure {
-    let mut message = error.to_string();
-    if let Some(source) = std::error::Error::source(error) {
-        message = format!("{message}: {source}");
-    }
-    let mut failure = Failure::new(error.code(), message, error.help());
-    if let (PolicyError::Fields { problems, .. }, Ok(text)) = (error, std::str::from_utf8(bytes)) {
-        let shown: Vec<String> = problems
-            .iter()
-            .map(|problem| {
-                render(
-                    &Message {
-                        head: Head::Error,
-                        code: problem.code.as_str(),
-                        message: &problem.message,
-                        rule: None,
-                        help: problem.help.as_deref().unwrap_or_default(),
-                        source: Some((name, text, problem.span)),
-                        file: name,
-                    },
-                    false,
-                )
-            })
-            .collect();
-        failure.snippet = Some(shown.join("\n"));
-    }
-    failure
 }
 
 /// Cosign's flags, with the files that they name read.

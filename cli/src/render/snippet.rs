@@ -67,6 +67,28 @@ pub(crate) fn render(message: &Message<'_>, colored: bool) -> String {
     text
 }
 
+/// Renders every mistake of a file with its line.
+pub(crate) fn spots(spots: &[ambit_setup::Spot]) -> String {
+    let shown: Vec<String> = spots
+        .iter()
+        .map(|spot| {
+            render(
+                &Message {
+                    head: Head::Error,
+                    code: &spot.code,
+                    message: &spot.message,
+                    rule: None,
+                    help: &spot.help,
+                    source: Some((&spot.file, &spot.text, spot.span)),
+                    file: &spot.file,
+                },
+                false,
+            )
+        })
+        .collect();
+    shown.join("\n")
+}
+
 /// Cuts a stretch of text at the end of its first line.
 fn first_line(text: &str, span: Span) -> (usize, usize) {
     let start = span.start_byte().min(text.len());

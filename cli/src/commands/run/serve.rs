@@ -10,7 +10,7 @@ use ambit_executor::stdio::{LineSink, Stream};
 
 use super::{Answer, Loaded, Loader, Tell, check, failure};
 use crate::args::{Global, Run};
-use crate::configuration::Configuration;
+use crate::configuration;
 use crate::exit::Exit;
 use crate::output::{Failure, Output};
 
@@ -138,7 +138,7 @@ fn kept(output: &Output, failure: &Failure) {
 fn again(loader: &Loader<'_>, global: &Global) -> Result<Option<Vec<Loaded>>, Failure> {
     // Policies evaluate and compilation runs here, beside what is being served.
     tokio::task::block_in_place(|| {
-        let mut configuration = Configuration::read(global)?;
+        let mut configuration = configuration::read(global)?;
         match check(loader.command, &mut configuration, loader.output, Tell::Verdict)? {
             Answer::Refused(_) => Ok(None),
             Answer::Allowed(allowed) => loader.all(&allowed).map(Some),
