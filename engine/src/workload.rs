@@ -17,7 +17,9 @@ use std::collections::BTreeMap;
 
 pub(crate) use lint::has_secret;
 pub use private::Private;
-pub use read::{Documents, Skipped, WorkloadError, read};
+pub use read::{
+    Artifacts, Documents, Object, Skipped, Surroundings, WorkloadError, read, read_object,
+};
 
 use crate::document::Span;
 use crate::grant::{
@@ -132,6 +134,8 @@ pub enum Role {
     Init,
     /// An ephemeral container.
     Ephemeral,
+    /// An image that a pod mounts as a volume.
+    Volume,
     /// An `Artifact` object: an image without grants.
     Artifact,
     /// A file or reference without a document.
@@ -148,6 +152,7 @@ impl Role {
             Self::Container => "container",
             Self::Init => "init",
             Self::Ephemeral => "ephemeral",
+            Self::Volume => "volume",
             Self::Artifact => "artifact",
             Self::Bare => "bare",
         }

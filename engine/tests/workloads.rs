@@ -18,8 +18,9 @@ use ambit_engine::input::Request;
 use ambit_engine::limits::Limits;
 use ambit_engine::policy::{PolicyLimits, PolicySet, Profile, embedded};
 use ambit_engine::reach::{Analysis, Bytes, LinkProblem, Reach};
+use ambit_engine::report;
 use ambit_engine::review::{Mode, Review, Subject, Terms, review};
-use ambit_engine::workload::{self, Documents, Target};
+use ambit_engine::workload::{self, Documents, Object, Role, Surroundings, Target};
 
 fn testdata(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata").join(path)
@@ -54,6 +55,10 @@ struct Case {
 
 /// Reviews every workload of a file.
 fn reviews(path: &Path, case: &Case) -> Vec<Review> {
+    reviews_of(&documents(path, case.target), case)
+}
+
+fn reviews_of(found: &Documents, case: &Case) -> Vec<Review> {
     let catalogue = catalogue();
     let packs = embedded(&PolicyLimits::default()).expect("the shipped packs");
     let policies =
@@ -69,7 +74,6 @@ fn reviews(path: &Path, case: &Case) -> Vec<Review> {
         request: Request { operation: "CI".to_owned(), ..Request::default() },
         previous: None,
     };
-    let found = documents(path, case.target);
     found
         .workloads
         .iter()
@@ -425,4 +429,185 @@ fn links_are_found_by_interface_and_circles_are_named() {
     assert!(
         matches!(&twice.problems[..], [LinkProblem::Ambiguous { from: 0, candidates, .. }] if candidates == &[1, 2])
     );
+}
+
+fn sorted(value: serde_json::Value) -> serde_json::Value {
+    match value {
+        serde_json::Value::Object(map) => {
+            let by_key: BTreeMap<String, serde_json::Value> = map.into_iter().collect();
+            by_key.into_iter().map(|(key, value)| (key, sorted(value))).collect()
+        }
+        serde_json::Value::Array(items) => items.into_iter().map(sorted).collect(),
+        scalar => scalar,
+    }
+}
+
+/// The documents of a file as an API server would send them: in one line each, keys in order.
+fn as_api_objects(path: &Path) -> String {
+    let text = std::fs::read(path).expect("a document");
+    let parsed = document::parse(&text, Format::Auto, &DocumentLimits::default()).expect("YAML");
+    let lines = parsed.iter().map(|document| sorted(document.root().to_json()).to_string());
+    lines.map(|line| format!("---\n{line}\n")).collect()
+}
+
+#[test]
+fn layout_of_a_document_changes_no_decision() {
+    let case = Case {
+        components: BTreeMap::new(),
+        target: None,
+        profile: Profile::Baseline,
+        config: Config::default(),
+    };
+    let mut compared = 0_usize;
+    let mut work =
+        ["cases", "wild", "kubernetes", "demo"].map(|dir| testdata("workloads").join(dir)).to_vec();
+    while let Some(path) = work.pop() {
+        if path.is_dir() {
+            work.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+            continue;
+        }
+        let text = std::fs::read(&path).unwrap();
+        let limits = DocumentLimits::default();
+        let Ok(written) = workload::read(&text, Format::Auto, None, &limits) else { continue };
+        let sent = as_api_objects(&path);
+        let sent = workload::read(sent.as_bytes(), Format::Yaml, None, &limits).unwrap();
+        let canonical = |found: &Documents| -> Vec<String> {
+            let reviews = reviews_of(found, &case);
+            let views = reviews.iter().map(|review| report::canonical(&review.decision));
+            views.map(|view| serde_json::to_string(&view).unwrap()).collect()
+        };
+        let (written, sent) = (canonical(&written), canonical(&sent));
+        assert_eq!(written, sent, "{}", path.display());
+        compared += written.len();
+    }
+    assert!(compared > 40, "{compared} workloads compared");
+}
+
+fn object(text: &str, surroundings: &Surroundings<'_>) -> workload::Workload {
+    let limits = DocumentLimits::default();
+    match workload::read_object(text.as_bytes(), Format::Json, surroundings, &limits).unwrap() {
+        Object::Workload(workload) => *workload,
+        Object::Skipped(skipped) => panic!("skipped: {}", skipped.reason),
+    }
+}
+
+fn images(workload: &workload::Workload) -> Vec<(&str, Role, &str, &str)> {
+    let components = workload.components.iter();
+    components
+        .map(|c| (c.name.as_str(), c.role, c.image.text.as_str(), c.image.place.pointer.as_str()))
+        .collect()
+}
+
+#[test]
+fn namespace_of_the_request_replaces_that_of_the_object() {
+    let text = r#"{"apiVersion":"runtime.wasmcloud.dev/v1alpha1","kind":"Workload","metadata":{"name":"a"},"spec":{"components":[{"name":"c","image":"ghcr.io/e/a:1"}]}}"#;
+    assert_eq!(object(text, &Surroundings::default()).namespace, "default");
+    let surroundings = Surroundings { namespace: Some("payments"), ..Surroundings::default() };
+    assert_eq!(object(text, &surroundings).namespace, "payments");
+}
+
+#[test]
+fn artifact_from_outside_is_followed_within_its_namespace() {
+    let text = r#"{"apiVersion":"runtime.wasmcloud.dev/v1alpha1","kind":"WorkloadDeployment","metadata":{"name":"a"},"spec":{"template":{"spec":{"components":[{"name":"c","image":"artifact://audit"}]}}}}"#;
+    let with = |namespace: &str| Surroundings {
+        namespace: Some("payments"),
+        artifacts: BTreeMap::from([(
+            (namespace.to_owned(), "audit".to_owned()),
+            "ghcr.io/e/audit:1".to_owned(),
+        )]),
+        ..Surroundings::default()
+    };
+    let found = object(text, &with("payments"));
+    assert_eq!(found.components[0].image.text, "ghcr.io/e/audit:1");
+    assert!(found.problems.is_empty(), "{:?}", found.problems);
+    let found = object(text, &with("other"));
+    assert_eq!(found.problems[0].code, "artifact-unresolved");
+}
+
+#[test]
+fn status_of_an_artifact_that_leads_elsewhere_is_judged_too() {
+    let text = |url: &str| {
+        format!(
+            r#"{{"apiVersion":"runtime.wasmcloud.dev/v1alpha1","kind":"Artifact","metadata":{{"name":"audit"}},"spec":{{"image":"ghcr.io/e/audit:1"}},"status":{{"artifactUrl":{url}}}}}"#
+        )
+    };
+    let own = ("audit", Role::Artifact, "ghcr.io/e/audit:1", "/spec/image");
+    let surroundings = Surroundings::default();
+    for same in [r#""ghcr.io/e/audit:1""#, r#""""#] {
+        assert_eq!(images(&object(&text(same), &surroundings)), [own]);
+    }
+    let other = object(&text(r#""ghcr.io/evil/x:1""#), &surroundings);
+    let elsewhere = ("audit.status", Role::Artifact, "ghcr.io/evil/x:1", "/status/artifactUrl");
+    assert_eq!(images(&other), [own, elsewhere]);
+    // What is no text is no image, and no component goes without one.
+    assert_eq!(object(&text("7"), &surroundings).components.len(), 2);
+}
+
+#[test]
+fn deployment_gets_the_image_that_an_artifact_was_resolved_to() {
+    let text = "apiVersion: runtime.wasmcloud.dev/v1alpha1\nkind: Artifact\nmetadata: {name: audit}\nspec: {image: 'ghcr.io/e/audit:1'}\nstatus: {artifactUrl: 'ghcr.io/evil/x:1'}\n---\napiVersion: runtime.wasmcloud.dev/v1alpha1\nkind: WorkloadDeployment\nmetadata: {name: a}\nspec: {template: {spec: {components: [{name: c, image: 'artifact://audit'}]}}}\n";
+    let limits = DocumentLimits::default();
+    let found = workload::read(text.as_bytes(), Format::Yaml, None, &limits).unwrap();
+    assert_eq!(found.workloads[1].components[0].image.text, "ghcr.io/evil/x:1");
+}
+
+fn pod(spec: &str) -> String {
+    format!(r#"{{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"p"}},"spec":{spec}}}"#)
+}
+
+#[test]
+fn application_that_a_spin_runner_is_told_to_start_is_what_is_judged() {
+    for (container, place) in [
+        (r#""args":["up","--listen","0.0.0.0:80","-f","ghcr.io/e/app:1"]"#, "args/4"),
+        (r#""command":["/usr/bin/spin"],"args":["up","--from","ghcr.io/e/app:1"]"#, "args/2"),
+        (r#""command":["spin","up","-r","ghcr.io/e/app:1"]"#, "command/3"),
+    ] {
+        let text = pod(&format!(
+            r#"{{"containers":[{{"name":"spin","image":"ghcr.io/spinframework/spin:v3",{container}}}]}}"#
+        ));
+        let found = object(&text, &Surroundings::default());
+        let pointer = format!("/spec/containers/0/{place}");
+        let expected = ("spin", Role::Container, "ghcr.io/e/app:1", pointer.as_str());
+        assert_eq!(images(&found), [expected]);
+    }
+    for container in [
+        r#""args":["up","-f","compose.toml"]"#,
+        r#""args":["up","-f","./app"]"#,
+        r#""args":["up","-d"]"#,
+        r#""args":["up","-f"]"#,
+        r#""args":["down","-f","ghcr.io/e/app:1"]"#,
+        r#""command":["docker"],"args":["up","-f","ghcr.io/e/app:1"]"#,
+    ] {
+        let text = pod(&format!(r#"{{"containers":[{{"name":"x","image":"x:1",{container}}}]}}"#));
+        let limits = DocumentLimits::default();
+        let surroundings = Surroundings::default();
+        let read = workload::read_object(text.as_bytes(), Format::Json, &surroundings, &limits);
+        assert!(matches!(read.unwrap(), Object::Skipped(_)), "{container}");
+    }
+}
+
+#[test]
+fn image_volumes_of_a_wasm_pod_are_judged_after_its_containers() {
+    let text = pod(
+        r#"{"runtimeClassName":"wasmtime","volumes":[{"name":"v","image":{"reference":"ghcr.io/e/v:1"}}],"containers":[{"name":"c","image":"ghcr.io/e/a:1"}]}"#,
+    );
+    let found = object(&text, &Surroundings::default());
+    assert_eq!(
+        images(&found),
+        [
+            ("c", Role::Container, "ghcr.io/e/a:1", "/spec/containers/0/image"),
+            ("volume/v", Role::Volume, "ghcr.io/e/v:1", "/spec/volumes/0/image/reference"),
+        ]
+    );
+}
+
+#[test]
+fn one_object_is_one_document() {
+    let limits = DocumentLimits::default();
+    let surroundings = Surroundings::default();
+    for text in ["", "{}\n---\n{}\n"] {
+        let error = workload::read_object(text.as_bytes(), Format::Yaml, &surroundings, &limits);
+        let code = error.unwrap_err().code();
+        assert!(["manifest-not-one-object", "document-empty"].contains(&code), "{code}");
+    }
 }

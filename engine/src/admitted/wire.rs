@@ -167,12 +167,13 @@ impl Source {
     }
 }
 
-const ROLES: [Role; 7] = [
+const ROLES: [Role; 8] = [
     Role::Component,
     Role::Service,
     Role::Container,
     Role::Init,
     Role::Ephemeral,
+    Role::Volume,
     Role::Artifact,
     Role::Bare,
 ];

@@ -277,7 +277,7 @@ impl<'a> Fields<'a> {
         items.into_iter().filter_map(|(pointer, item)| text(item, pointer, problems)).collect()
     }
 
-    /// Takes a mapping from strings to strings, in order.
+    /// Takes a mapping from strings to strings, by key: the order in a text means nothing.
     ///
     /// Key and value have the same pointer. A value that is not a string, null included, becomes a
     /// problem and its entry is left out.
@@ -294,6 +294,7 @@ impl<'a> Fields<'a> {
                 pairs.push((Located::new(entry.key(), entry.key_span(), pointer), value));
             }
         }
+        pairs.sort_by(|(a, _), (b, _)| a.as_str().cmp(b.as_str()));
         pairs
     }
 

@@ -183,10 +183,17 @@ fn subject(decision: &Decision, file: Option<&str>) -> SubjectView {
 }
 
 /// Returns the canonical form of one decision: its JSON without locations, equal to the byte
-/// across front ends.
+/// across front ends, and whatever the layout of the document: an API server sends in one line, with
+/// sorted keys, what a person wrote otherwise.
 #[must_use]
 pub fn canonical(decision: &Decision) -> SubjectView {
-    subject(decision, None)
+    let mut decision = decision.clone();
+    decision.findings.sort_by(|a, b| {
+        let key = |f: &Finding| (f.action, f.place.pointer.clone(), f.rule.clone());
+        let rest = |f: &Finding| (f.subject.clone(), f.message.clone());
+        key(a).cmp(&key(b)).then_with(|| rest(a).cmp(&rest(b)))
+    });
+    subject(&decision, None)
 }
 
 /// Builds the document of a run. `decisions` come with the file of each.

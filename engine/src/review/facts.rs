@@ -15,8 +15,8 @@ use crate::input;
 use crate::reach::{Bytes, ComponentReach, Reach, Via};
 use crate::reference::ImageSource;
 use crate::workload::{
-    ComponentSpec, EnvSource, HostEntry, Level, Place, Problem, ReferenceKind, Role, Target,
-    VolumeSource, Workload, has_secret,
+    ComponentSpec, EnvSource, HostEntry, Level, Place, Problem, ReferenceKind, Role,
+    Target, VolumeSource, Workload, has_secret,
 };
 
 pub(super) fn input(
@@ -61,12 +61,22 @@ pub(super) fn input(
                 })
                 .collect(),
             host_interfaces: host_interfaces(workload, terms, reach),
-            problems: problems.iter().map(problem).collect(),
+            problems: in_order(problems).into_iter().map(problem).collect(),
             paths: reach.paths.iter().map(path).collect(),
         },
         has_previous: terms.previous.is_some(),
         previous: terms.previous.clone(),
     }
+}
+
+/// Problems by the place that they name, not by the line: lines depend on who wrote the text.
+fn in_order(problems: &[Problem]) -> Vec<&Problem> {
+    let mut sorted: Vec<&Problem> = problems.iter().collect();
+    sorted.sort_by(|a, b| {
+        let key = |p: &Problem| (p.place.pointer.clone(), p.code, p.message.clone());
+        key(a).cmp(&key(b))
+    });
+    sorted
 }
 
 fn placement(workload: &Workload) -> input::Placement {

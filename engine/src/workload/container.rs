@@ -8,12 +8,13 @@ use super::name::looks_secret;
 use super::read::{elsewhere, no_image, place, reference};
 use super::wasmcloud::{empty_component, image};
 use super::{
-    ComponentSpec, EnvEntry, EnvSource, Level, Mount, Place, Private, Problem, ReferenceEntry,
-    ReferenceKind, Role, Volume, VolumeSource, Workload,
+    ComponentSpec, EnvEntry, EnvSource, Image, Level, Mount, Place, Private, Problem,
+    ReferenceEntry, ReferenceKind, Role, Volume, VolumeSource, Workload,
 };
 use crate::document::Node;
 use crate::document::{FieldProblem, Fields, Pointer, Text};
 use crate::grant::{FolderMode, GuestPath, HostPath};
+use crate::reference::ImageSource;
 
 /// Words of runtime class names that stand for a wasm runtime.
 const RUNTIME_WORDS: [&str; 9] =
@@ -72,7 +73,43 @@ pub(super) fn is_wasm(object: &Node, path: &[&str]) -> bool {
             .filter_map(|container| container.get("image")?.as_str())
             .any(|image| image.starts_with("file:") || image.contains(".wasm"))
     });
-    annotated || image
+    annotated || image || runner(spec)
+}
+
+/// Tells whether a container runs Spin's own command on an application: spin-operator starts pods
+/// so where an executor names a `spinImage`.
+fn runner(spec: &Node) -> bool {
+    let containers = spec.get("containers").and_then(Node::as_sequence).unwrap_or_default();
+    containers.iter().any(|container| spin_up(container).is_some())
+}
+
+/// Returns the argument of a container that names a Spin application, with its index in `args` or
+/// `command`: `up -f REF`, `spin up --from REF`. A file on disk is none.
+fn spin_up(container: &Node) -> Option<(&'static str, usize, &Node)> {
+    let list = |key: &'static str| {
+        let nodes = container.get(key).and_then(Node::as_sequence).unwrap_or_default();
+        nodes.iter().enumerate().map(move |(index, node)| (key, index, node))
+    };
+    let words: Vec<_> = list("command").chain(list("args")).collect();
+    let text = |at: usize| words.get(at).and_then(|(_, _, node)| node.as_str());
+    let first = match (text(0), text(1)) {
+        (Some("up"), _) => 1,
+        (Some(command), Some("up")) if command.rsplit('/').next() == Some("spin") => 2,
+        _ => return None,
+    };
+    let rest = words.get(first..)?;
+    let flag = |word: &str| matches!(word, "-f" | "--from" | "-r" | "--from-registry");
+    let after = rest.iter().zip(rest.get(1..)?);
+    after
+        .filter(|((_, _, word), _)| word.as_str().is_some_and(flag))
+        .map(|(_, value)| *value)
+        .find(|(_, _, value)| value.as_str().is_some_and(|text| !is_path(text)))
+}
+
+/// Tells whether what `spin up --from` names is a file rather than a reference.
+fn is_path(text: &str) -> bool {
+    let toml = text.rsplit('.').next().is_some_and(|end| end.eq_ignore_ascii_case("toml"));
+    toml || text.starts_with(['.', '/', '~'])
 }
 
 /// Reads a pod or pod template.
@@ -100,7 +137,9 @@ pub(super) fn pod(
         .is_some_and(|class| class.to_ascii_lowercase().contains("spin"));
     let hosts = if spin { IN_SPIN_TOML } else { POD_NETWORK };
     let Some(mut fields) = Fields::new(spec, at, problems) else { return };
+    let mut images = Vec::new();
     for (pointer, node) in fields.sequence("volumes", problems) {
+        images.extend(image_volume(node, &pointer));
         if let Some(entry) = Fields::new(node, pointer, problems) {
             volume(workload, entry, problems);
         }
@@ -115,14 +154,44 @@ pub(super) fn pod(
         ("ephemeralContainers", Role::Ephemeral),
     ] {
         for (pointer, node) in fields.sequence(key, problems) {
-            if let Some(entry) = Fields::new(node, pointer, problems) {
+            if let Some(entry) = Fields::new(node, pointer.clone(), problems) {
                 let mut component = container(workload, entry, role, problems);
                 component.hosts = elsewhere(hosts);
+                if let Some((list, index, reference)) = spin_up(node) {
+                    let place = pointer.key(list).index(index).as_str().to_owned();
+                    component.image = named_image(reference, place);
+                    component.hosts = elsewhere(IN_SPIN_TOML);
+                }
                 component.references.extend(pull.iter().cloned());
                 workload.components.push(component);
             }
         }
     }
+    for mut component in images {
+        component.references.extend(pull.iter().cloned());
+        workload.components.push(component);
+    }
+}
+
+fn named_image(node: &Node, pointer: String) -> Image {
+    let text = node.as_str().unwrap_or_default().to_owned();
+    let source = ImageSource::parse(&text);
+    Image { text, source, place: Place { pointer, span: Some(node.span()) }, artifact: None }
+}
+
+/// An image that a pod mounts: what is in it may be run by whoever sees the folder.
+fn image_volume(volume: &Node, pointer: &Pointer) -> Option<ComponentSpec> {
+    let node = volume.get("image")?;
+    let pointer = pointer.key("image");
+    let reference = node.get("reference")?;
+    let name = volume.get("name").and_then(Node::as_str).unwrap_or_default();
+    Some(ComponentSpec {
+        name: format!("volume/{name}"),
+        role: Role::Volume,
+        place: Place { pointer: pointer.as_str().to_owned(), span: Some(node.span()) },
+        image: named_image(reference, pointer.key("reference").as_str().to_owned()),
+        ..empty_component()
+    })
 }
 
 fn container(

@@ -73,9 +73,8 @@ fn volumes(workload: &Workload, problems: &mut Vec<Problem>) {
             problems.push(problem(
                 ("volume-duplicate", Level::Invalid, "high"),
                 format!(
-                    "volume `{}` is defined twice, first on line {}",
-                    volume.name,
-                    first.place.line()
+                    "volume `{}` is defined twice, first at `{}`",
+                    volume.name, first.place.pointer
                 ),
                 "delete or rename one of them",
                 "",

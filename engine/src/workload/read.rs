@@ -60,6 +60,12 @@ pub enum WorkloadError {
         /// The limit.
         limit: usize,
     },
+    /// One object was asked for.
+    #[error("{documents} documents where one object is expected")]
+    NotOneObject {
+        /// How many documents there are.
+        documents: usize,
+    },
     /// Lists are nested deeper than the limit.
     #[error("`List` objects are nested deeper than {limit}")]
     ListTooDeep {
@@ -89,6 +95,7 @@ impl WorkloadError {
             Self::NoWorkload { .. } => "manifest-no-workload",
             Self::TooManyItems { .. } => "manifest-too-many-items",
             Self::TooMuchShared { .. } => "manifest-too-much-shared",
+            Self::NotOneObject { .. } => "manifest-not-one-object",
             Self::ListTooDeep { .. } => "manifest-list-too-deep",
         }
     }
@@ -105,6 +112,7 @@ impl WorkloadError {
             Self::TooManyItems { .. } | Self::TooMuchShared { .. } => {
                 Some("split the workload, or the file".to_owned())
             }
+            Self::NotOneObject { .. } => Some("send each object by itself".to_owned()),
             Self::ListTooDeep { .. } => Some("put the workloads into one list".to_owned()),
         }
     }
@@ -117,6 +125,7 @@ impl WorkloadError {
             Self::NoWorkload { .. }
             | Self::TooManyItems { .. }
             | Self::TooMuchShared { .. }
+            | Self::NotOneObject { .. }
             | Self::ListTooDeep { .. } => None,
         }
     }
@@ -162,11 +171,11 @@ pub fn read(
         flatten(document.root(), &mut objects)?;
     }
     let artifacts = objects.iter().filter_map(|(node, _)| artifact_image(node)).collect();
-    let reader = Reader { target, artifacts };
+    let surroundings = Surroundings { target, namespace: None, artifacts };
     let mut found = Documents::default();
     let mut shared = 0_usize;
     for (node, pointer) in &objects {
-        match reader.object(node, pointer)? {
+        match surroundings.object(node, pointer)? {
             Object::Workload(workload) => {
                 shared = shared.saturating_add(shared_weight(&workload));
                 if shared > MAX_SHARED {
@@ -181,6 +190,55 @@ pub fn read(
         return Err(WorkloadError::NoWorkload { documents: objects.len(), skipped: found.skipped });
     }
     Ok(found)
+}
+
+/// What is known about an object beside its text.
+#[derive(Clone, Debug, Default)]
+pub struct Surroundings<'a> {
+    /// Replaces the document's own engine in the reading of host entries.
+    pub target: Option<Target>,
+    /// The namespace that the object is in, whatever it says itself; `None` for what it says.
+    pub namespace: Option<&'a str>,
+    /// Images of `Artifact` objects that it may name, by namespace and name.
+    pub artifacts: Artifacts,
+}
+
+/// Images of `Artifact` objects by namespace and name.
+pub type Artifacts = BTreeMap<(String, String), String>;
+
+/// What one object is.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Object {
+    /// A workload.
+    Workload(Box<Workload>),
+    /// Something else.
+    Skipped(Skipped),
+}
+
+/// Reads one object, as an API server sends it; places count from its own root.
+///
+/// # Errors
+///
+/// Those of [`read`] but [`WorkloadError::NoWorkload`]; [`WorkloadError::NotOneObject`] for another
+/// number of documents than one.
+pub fn read_object(
+    text: &[u8],
+    format: Format,
+    surroundings: &Surroundings<'_>,
+    limits: &DocumentLimits,
+) -> Result<Object, WorkloadError> {
+    let documents = document::parse(text, format, limits)?;
+    let [document] = documents.as_slice() else {
+        return Err(WorkloadError::NotOneObject { documents: documents.len() });
+    };
+    let object = surroundings.object(document.root(), &Pointer::default())?;
+    if let Object::Workload(workload) = &object {
+        let found = shared_weight(workload);
+        if found > MAX_SHARED {
+            return Err(WorkloadError::TooMuchShared { found, limit: MAX_SHARED });
+        }
+    }
+    Ok(object)
 }
 
 /// Takes the items of `List` objects out, in order.
@@ -208,35 +266,30 @@ fn flatten<'a>(
     Ok(())
 }
 
-type Artifacts = BTreeMap<(String, String), (String, Place)>;
-
-fn artifact_image(node: &Node) -> Option<((String, String), (String, Place))> {
+/// What an `Artifact` stands for: what its controller found, or else what its author named.
+fn artifact_image(node: &Node) -> Option<((String, String), String)> {
     let own = node.get("kind")?.as_str()? == "Artifact"
         && node.get("apiVersion")?.as_str()?.starts_with("runtime.wasmcloud.dev/");
     let metadata = node.get("metadata").filter(|_| own)?;
     let name = metadata.get("name")?.as_str()?.to_owned();
     let namespace =
         metadata.get("namespace").and_then(Node::as_str).unwrap_or("default").to_owned();
-    let image = node.get("spec")?.get("image")?;
-    let place = Place { pointer: "/spec/image".to_owned(), span: Some(image.span()) };
-    Some(((namespace, name), (image.as_str()?.to_owned(), place)))
+    let named = node.get("spec").and_then(|spec| spec.get("image")).and_then(Node::as_str);
+    let image = artifact_url(node).map_or(named, |url| url.as_str())?;
+    Some(((namespace, name), image.to_owned()))
 }
 
-enum Object {
-    Workload(Box<Workload>),
-    Skipped(Skipped),
-}
-
-struct Reader {
-    target: Option<Target>,
-    artifacts: Artifacts,
+/// The image that a workload gets where it names an `Artifact`, once its controller has looked.
+fn artifact_url(node: &Node) -> Option<&Node> {
+    let url = node.get("status")?.get("artifactUrl")?;
+    (url.as_str() != Some("")).then_some(url)
 }
 
 /// Kinds of the wasmCloud group; everything else in it is refused rather than skipped.
 const WASMCLOUD_KINDS: [&str; 5] =
     ["Workload", "WorkloadDeployment", "WorkloadReplicaSet", "Artifact", "Host"];
 
-impl Reader {
+impl Surroundings<'_> {
     fn object(&self, node: &Node, pointer: &Pointer) -> Result<Object, WorkloadError> {
         let text = |key: &str| node.get(key).and_then(Node::as_str).unwrap_or_default();
         let (api_version, kind) = (text("apiVersion"), text("kind"));
@@ -328,7 +381,10 @@ impl Reader {
             let context = Spec { dialect };
             match kind {
                 "Workload" => wasmcloud::spec(workload, spec, &context, problems),
-                "Artifact" => artifact(workload, spec, problems),
+                "Artifact" => {
+                    artifact(workload, spec, problems);
+                    resolved_artifact(workload, node, pointer);
+                }
                 _ => {
                     spec.ignore(&["replicas", "deployPolicy", "ingress"]);
                     if let Some(kubernetes) = spec.mapping("kubernetes", problems) {
@@ -364,7 +420,7 @@ impl Reader {
             let ImageSource::Artifact(name) = &component.image.source else { continue };
             let object = names.get(name).map_or(name, |from| &from.name);
             match self.artifacts.get(&(namespace.clone(), object.clone())) {
-                Some((image, _)) => {
+                Some(image) => {
                     component.image.artifact = Some(object.clone());
                     component.image.source = ImageSource::parse(image);
                     component.image.text.clone_from(image);
@@ -398,7 +454,7 @@ impl Reader {
             api_version: text("apiVersion"),
             kind: text("kind"),
             name: String::new(),
-            namespace: "default".to_owned(),
+            namespace: self.namespace.unwrap_or("default").to_owned(),
             labels: BTreeMap::new(),
             annotations: BTreeMap::new(),
             engine,
@@ -421,6 +477,9 @@ impl Reader {
                     && !namespace.as_str().is_empty()
                 {
                     workload.namespace = namespace.as_str().to_owned();
+                }
+                if let Some(namespace) = self.namespace {
+                    namespace.clone_into(&mut workload.namespace);
                 }
                 workload.labels = pairs(&fields.string_map("labels", &mut problems));
                 workload.annotations = pairs(&fields.string_map("annotations", &mut problems));
@@ -569,6 +628,32 @@ fn artifact(workload: &mut Workload, mut spec: Fields<'_>, problems: &mut Vec<Fi
         ..wasmcloud::empty_component()
     });
     spec.finish(problems);
+}
+
+/// Reads what the status of an `Artifact` leads workloads to, where that isn't what its author
+/// named. Whoever may write the status chooses what runs.
+fn resolved_artifact(workload: &mut Workload, node: &Node, pointer: &Pointer) {
+    let Some(url) = artifact_url(node) else { return };
+    let text = url.as_str().unwrap_or_default();
+    if workload.components.iter().any(|component| component.image.text == text) {
+        return;
+    }
+    let place = Place {
+        pointer: pointer.key("status").key("artifactUrl").as_str().to_owned(),
+        span: Some(url.span()),
+    };
+    workload.components.push(ComponentSpec {
+        name: format!("{}.status", workload.name),
+        role: Role::Artifact,
+        place: place.clone(),
+        image: Image {
+            text: text.to_owned(),
+            source: ImageSource::parse(text),
+            place,
+            artifact: None,
+        },
+        ..wasmcloud::empty_component()
+    });
 }
 
 /// Returns an image for a place that names none, so that the missing field alone is reported.

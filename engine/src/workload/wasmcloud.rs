@@ -155,6 +155,7 @@ fn component(
         | Role::Container
         | Role::Init
         | Role::Ephemeral
+        | Role::Volume
         | Role::Artifact
         | Role::Bare => {
             component.pool_size = fields.u64("poolSize", problems).map_or(0, |n| *n.value());
