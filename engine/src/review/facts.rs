@@ -15,8 +15,8 @@ use crate::input;
 use crate::reach::{Bytes, ComponentReach, Reach, Via};
 use crate::reference::ImageSource;
 use crate::workload::{
-    ComponentSpec, EnvSource, HostEntry, Level, Place, Problem, ReferenceKind, Role,
-    Target, VolumeSource, Workload, has_secret,
+    ComponentSpec, EnvSource, HostEntry, Level, Place, Problem, ReferenceKind, Role, Target,
+    VolumeSource, Workload, has_secret,
 };
 
 pub(super) fn input(
