@@ -3,7 +3,11 @@
 //! The text is an argument; finding the file is the front end's business. What this version doesn't
 //! enforce yet (waivers) is refused when it is set, never ignored.
 
+mod webhook;
+
 use std::collections::BTreeMap;
+
+pub use self::webhook::{AdmissionMode, Webhook};
 
 use crate::document::{
     self, DocumentError, DocumentLimits, FieldProblem, Fields, Format, Located, Node, Pointer,
@@ -106,6 +110,8 @@ pub struct Config {
     /// Bounds of what `ambit run` starts: name, value as written, and line, in order. The executor
     /// knows the names.
     pub run_limits: Vec<(String, String, u32)>,
+    /// How the admission webhook behaves.
+    pub webhook: Webhook,
     /// The keys that the file sets, with the line of each.
     pub origins: BTreeMap<String, u32>,
 }
@@ -319,6 +325,9 @@ impl Config {
                 config.run_limits.push((entry.key().to_owned(), value.to_string(), line));
             }
             run.finish(&mut reader.problems);
+        }
+        if let Some(entry) = fields.mapping("webhook", &mut reader.problems) {
+            config.webhook = webhook::read(&mut reader, entry)?;
         }
         enforcement(&mut config, &mut reader, &mut fields)?;
         unsupported(&reader, &mut fields)?;
