@@ -66,10 +66,18 @@ impl Fetched {
     /// Returns where the bytes came from, for a decision that looks at no evidence.
     #[must_use]
     pub fn supply(&self) -> Supply {
-        let claims = self.resolved.claims.as_ref();
+        self.resolved.supply()
+    }
+}
+
+impl Resolved {
+    /// Returns where the component comes from, for a decision that looks at no evidence.
+    #[must_use]
+    pub fn supply(&self) -> Supply {
+        let claims = self.claims.as_ref();
         Supply {
-            manifest: Some(self.resolved.manifest.digest),
-            index: self.resolved.index.as_ref().map(|index| index.digest),
+            manifest: Some(self.manifest.digest),
+            index: self.index.as_ref().map(|index| index.digest),
             claims: claims.map(|claims| evidence::Claims {
                 imports: claims.imports.clone(),
                 exports: claims.exports.clone(),
