@@ -276,7 +276,7 @@ fn equal_input_gives_equal_decisions() {
     };
     let canonical = || {
         let reviews = reviews(&path, &case);
-        serde_json::to_string(&ambit_engine::report::canonical(&reviews[0].decision)).unwrap()
+        serde_json::to_string(&report::canonical(&reviews[0].decision)).unwrap()
     };
     assert_eq!(canonical(), canonical());
 }
@@ -432,13 +432,15 @@ fn links_are_found_by_interface_and_circles_are_named() {
 }
 
 fn sorted(value: serde_json::Value) -> serde_json::Value {
+    use serde_json::Value;
+
     match value {
-        serde_json::Value::Object(map) => {
-            let by_key: BTreeMap<String, serde_json::Value> = map.into_iter().collect();
+        Value::Object(map) => {
+            let by_key: BTreeMap<String, Value> = map.into_iter().collect();
             by_key.into_iter().map(|(key, value)| (key, sorted(value))).collect()
         }
-        serde_json::Value::Array(items) => items.into_iter().map(sorted).collect(),
-        scalar => scalar,
+        Value::Array(items) => items.into_iter().map(sorted).collect(),
+        scalar @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => scalar,
     }
 }
 
@@ -485,7 +487,9 @@ fn layout_of_a_document_changes_no_decision() {
 
 fn object(text: &str, surroundings: &Surroundings<'_>) -> workload::Workload {
     let limits = DocumentLimits::default();
-    match workload::read_object(text.as_bytes(), Format::Json, surroundings, &limits).unwrap() {
+    match workload::read_object(text.as_bytes(), Format::Json, surroundings, &limits)
+        .expect("an object")
+    {
         Object::Workload(workload) => *workload,
         Object::Skipped(skipped) => panic!("skipped: {}", skipped.reason),
     }
