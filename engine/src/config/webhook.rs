@@ -101,8 +101,8 @@ pub(super) fn read(
     ] {
         let Some(seconds) = fields.u64(key, &mut reader.problems) else { continue };
         let within = u32::try_from(*seconds.value()).ok().filter(|seconds| *seconds <= max);
-        *into = within
-            .ok_or_else(|| reader.error(&seconds, format!("`{key}` is 0 to {max}"), None))?;
+        *into =
+            within.ok_or_else(|| reader.error(&seconds, format!("`{key}` is 0 to {max}"), None))?;
     }
     fields.finish(&mut reader.problems);
     Ok(webhook)

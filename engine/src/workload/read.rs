@@ -142,6 +142,17 @@ pub struct Skipped {
     pub place: Place,
 }
 
+/// Why a document was skipped whose kind isn't known in its version.
+const ANOTHER_KIND: &str = "another kind";
+
+impl Skipped {
+    /// Tells whether its kind isn't known in its version, rather than known not to bring code.
+    #[must_use]
+    pub fn is_unknown(&self) -> bool {
+        self.reason == ANOTHER_KIND
+    }
+}
+
 /// What a file holds.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Documents {
@@ -314,7 +325,7 @@ impl Surroundings<'_> {
                     })?,
                 )),
                 Some(_) => self.skip(node, pointer, "no wasm runtime class or wasm image"),
-                None => self.skip(node, pointer, "another kind"),
+                None => self.skip(node, pointer, ANOTHER_KIND),
             },
         })
     }
