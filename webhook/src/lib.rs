@@ -1,0 +1,9 @@
+//! The admission webhook of `ambit`: the decision of the command line, taken for an API server.
+//!
+//! [`wire`] reads reviews and writes answers, [`scope`] and [`unchanged`] say what has to be judged,
+//! [`answer`] words a decision.
+
+pub mod answer;
+pub mod scope;
+pub mod unchanged;
+pub mod wire;
