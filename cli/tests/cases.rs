@@ -470,6 +470,7 @@ fn every_code_has_a_page_and_every_page_a_code() {
         "engine/executor/src",
         "engine/setup/src",
         "engine/trust/src",
+        "webhook/src",
         "cli/src",
         "policies",
     ]
