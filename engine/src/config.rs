@@ -7,7 +7,7 @@ mod webhook;
 
 use std::collections::BTreeMap;
 
-pub use self::webhook::{AdmissionMode, Webhook};
+pub use self::webhook::{AdmissionMode, IMAGE_KINDS, Webhook};
 
 use crate::document::{
     self, DocumentError, DocumentLimits, FieldProblem, Fields, Format, Located, Node, Pointer,

@@ -21,6 +21,9 @@ pub const MAX_WARNING: usize = 120;
 /// The most warnings. Once all pass 4096 characters an API server cuts each.
 pub const MAX_WARNINGS: usize = 30;
 
+/// The audit annotation with what a denial would have said.
+pub(crate) const MESSAGE: &str = "message";
+
 /// The most causes that are listed.
 const MAX_CAUSES: usize = 64;
 
@@ -111,7 +114,8 @@ fn about(mut answer: Answer, request: &Request) -> Answer {
 /// Lets an answer through as those are that only watch, with what it would have been on record.
 pub(crate) fn watched(answer: &mut Answer) {
     if let Some(status) = answer.denied.take() {
-        answer.annotations.insert("message".to_owned(), annotation(&status.message));
+        let message = annotation(&status.message);
+        answer.annotations.insert(MESSAGE.to_owned(), message);
     }
     answer.warnings.clear();
 }
@@ -122,13 +126,14 @@ pub fn decided(decision: &Decision, request: &Request, manner: &Manner<'_>) -> A
     let denying = || decision.with_action(Action::Deny);
     let mut warnings: Vec<String> = Vec::new();
     let stands = match (decision.verdict, manner.mode) {
-        (Verdict::Allow, _) | (Verdict::Deny | Verdict::Error, AdmissionMode::Audit) => false,
+        (Verdict::Allow, _) => false,
         (Verdict::Deny, AdmissionMode::Warn) => {
             warnings.extend(denying().map(|finding| warning("would deny", finding)));
             false
         }
-        (Verdict::Deny, AdmissionMode::Enforce)
-        | (Verdict::Error, AdmissionMode::Warn | AdmissionMode::Enforce) => true,
+        (Verdict::Deny, AdmissionMode::Enforce | AdmissionMode::Audit) | (Verdict::Error, _) => {
+            true
+        }
     };
     warnings.extend(decision.with_action(Action::Warn).map(|finding| warning("warn", finding)));
     let mut answer = Answer {

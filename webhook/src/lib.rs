@@ -9,6 +9,7 @@
 //! anything.
 
 pub mod answer;
+pub mod kept;
 pub mod layer;
 pub mod log;
 pub mod metrics;

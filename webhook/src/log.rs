@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 
+use ambit_setup::{Failure, Spot};
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -32,6 +33,28 @@ impl Event<'_> {
         Event { time: Timestamp::now().to_string(), event, level, message }
     }
 }
+
+/// Writes a failure in one line: what is wrong, each mistake of a file, what to do, and the code.
+#[must_use]
+pub fn told(failure: &Failure) -> String {
+    let mut line = failure.message.clone();
+    for Spot { message, help, .. } in failure.spots.iter().take(MAX_SPOTS) {
+        line.push_str("; ");
+        line.push_str(message);
+        if !help.is_empty() {
+            line.push_str(": ");
+            line.push_str(help);
+        }
+    }
+    if let Some(help) = &failure.help {
+        line.push_str("; ");
+        line.push_str(help);
+    }
+    format!("{line} [{}]", failure.code)
+}
+
+/// The most mistakes of a file that a line tells.
+const MAX_SPOTS: usize = 8;
 
 /// How many lines wait.
 const QUEUE: usize = 4096;

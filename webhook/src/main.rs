@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ambit_setup::Failure;
-use ambit_webhook::log::{Event, Log};
+use ambit_webhook::log::{Event, Log, told};
 use ambit_webhook::server::{self, Bounds, Health};
 use ambit_webhook::service::Service;
 use ambit_webhook::settings::{Settings, Sources};
@@ -82,9 +82,7 @@ fn main() -> ExitCode {
     let code = match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            let help = failure.help.map(|help| format!("; {help}")).unwrap_or_default();
-            let message = format!("{}{help} [{}]", failure.message, failure.code);
-            log.line(&Event::now("failed", "error", message));
+            log.line(&Event::now("failed", "error", told(&failure)));
             ExitCode::from(2)
         }
     };

@@ -62,7 +62,7 @@ pub struct Metrics {
     pub reviews: Family<ReviewLabels, Counter>,
     /// Findings by rule.
     pub rules: Family<RuleLabels, Counter>,
-    /// Seconds from the body to the answer.
+    /// Seconds from the head of a request to the answer.
     pub seconds: Family<HookLabels, Histogram>,
     /// Requests that were turned away before they were a review.
     pub rejected: Family<RejectLabels, Counter>,
@@ -89,8 +89,8 @@ pub struct Metrics {
 
 impl Default for Metrics {
     fn default() -> Self {
-        // 0.25 ms to 8 s.
-        let seconds = || Histogram::new(exponential_buckets(0.000_25, 2.0, 16));
+        // 0.25 ms to 33 s.
+        let seconds = || Histogram::new(exponential_buckets(0.000_25, 2.0, 18));
         let mut made = Self {
             registry: Registry::with_prefix("ambit"),
             reviews: Family::default(),

@@ -22,7 +22,7 @@ use crate::answer::{self, Manner};
 use crate::scope::{Carrier, Scope, scope};
 use crate::settings::Generation;
 use crate::supply::{Budget, Found, Missing, Supplies, evidence_late, evidence_retry};
-use crate::unchanged::{equal_without, is_unchanged};
+use crate::unchanged::{equal_without, is_unchanged, same_names};
 use crate::wire::{Answer, Operation, Request};
 
 /// What came of a review.
@@ -124,6 +124,7 @@ pub(crate) fn read(request: &Request, generation: &Generation) -> Read {
         Ok(Object::Workload(mut workload)) => {
             if carrier == Carrier::Pod
                 && let Some(old) = &old
+                && same_names(old, &object, &generation.names)
             {
                 keep_new(&mut workload, old, &object);
             }

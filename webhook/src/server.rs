@@ -24,11 +24,11 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 
-use crate::log::Event;
+use crate::kept::Turn;
+use crate::log::{Event, told};
 use crate::metrics::RejectLabels;
 use crate::service::{Arrival, Hook, Service};
-use crate::settings;
-use crate::tls::{self, Certificates};
+use crate::tls::Certificates;
 use crate::wire::MAX_BODY_BYTES;
 
 /// The time for a TLS handshake.
@@ -163,6 +163,12 @@ async fn handle(request: Request<Incoming>, service: &Arc<Service>) -> Response<
         return rejected("size", StatusCode::PAYLOAD_TOO_LARGE, too_large);
     }
     let timeout = request.uri().query().and_then(timeout).map(str::to_owned);
+    // A body that doesn't say how long it is may be as long as any.
+    let announced = request.body().size_hint().upper().unwrap_or(max);
+    let Ok(Some(room)) = tokio::time::timeout(BODY, service.room(announced)).await else {
+        let message = "too many reviews at once; try again\n";
+        return rejected("memory", StatusCode::SERVICE_UNAVAILABLE, message);
+    };
     let body = Limited::new(request.into_body(), MAX_BODY_BYTES);
     let body = match tokio::time::timeout(BODY, body.collect()).await {
         Ok(Ok(body)) => body.to_bytes(),
@@ -176,8 +182,11 @@ async fn handle(request: Request<Incoming>, service: &Arc<Service>) -> Response<
     };
     // In a task of its own: who hangs up leaves a line in the log like anybody else.
     let own = Arc::clone(service);
-    let task =
-        tokio::spawn(async move { own.answer(hook, timeout.as_deref(), &body, arrival).await });
+    let task = tokio::spawn(async move {
+        let reply = own.answer(hook, timeout.as_deref(), &body, arrival).await;
+        drop((body, room));
+        reply
+    });
     let Ok(reply) = task.await else {
         let message = "answering ended without a result\n";
         return rejected("stopped", StatusCode::INTERNAL_SERVER_ERROR, message);
@@ -218,14 +227,14 @@ impl Health {
             lines.push("it is stopping".to_owned());
         }
         let settings = &self.service.settings;
-        if settings.current().is_none() {
+        if settings.kept.current().is_none() {
             ready = false;
             lines.push("there is no configuration".to_owned());
         }
-        if let Some(problem) = settings.problem() {
-            lines.push(format!("configuration: {} [{}]", problem.message, problem.code));
+        if let Some(problem) = settings.kept.problem() {
+            lines.push(format!("configuration: {}", told(&problem)));
         }
-        match self.certificates.expires() {
+        match self.certificates.kept.current().map(|loaded| loaded.expires) {
             None => {
                 ready = false;
                 lines.push("there is no serving certificate".to_owned());
@@ -235,8 +244,8 @@ impl Health {
             }
             Some(_) => {}
         }
-        if let Some(problem) = self.certificates.problem() {
-            lines.push(format!("certificate: {} [{}]", problem.message, problem.code));
+        if let Some(problem) = self.certificates.kept.problem() {
+            lines.push(format!("certificate: {}", told(&problem)));
         }
         (ready, lines)
     }
@@ -247,10 +256,16 @@ impl Health {
         let set = |gauge: &prometheus_client::metrics::gauge::Gauge, value: u64| {
             gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
         };
-        set(&metrics.generation, settings.count());
-        metrics.stale.set(i64::from(settings.problem().is_some()));
-        metrics.certificate.set(self.certificates.expires().map_or(0, Timestamp::as_second));
-        set(&metrics.certificates, self.certificates.count());
+        set(&metrics.generation, settings.kept.count());
+        metrics.stale.set(i64::from(settings.kept.problem().is_some()));
+        metrics.certificate.set(
+            self.certificates
+                .kept
+                .current()
+                .map(|loaded| loaded.expires)
+                .map_or(0, Timestamp::as_second),
+        );
+        set(&metrics.certificates, self.certificates.kept.count());
         set(&metrics.lost, self.service.log.lost());
         metrics.text(&self.service.supplies)
     }
@@ -314,8 +329,8 @@ pub async fn watch_files(service: Arc<Service>, certificates: Arc<Certificates>,
 /// Looks once whether configuration or certificate changed, and says so in the log.
 pub fn turn(service: &Service, certificates: &Certificates) {
     match service.settings.turn() {
-        settings::Turn::Same => {}
-        settings::Turn::New(generation) => {
+        Turn::Same => {}
+        Turn::New(generation) => {
             let message = format!("configuration {}", generation.digest);
             service.log.line(&Event::now("configuration", "info", message));
             for (code, message, _) in &generation.trusted.warnings {
@@ -323,20 +338,19 @@ pub fn turn(service: &Service, certificates: &Certificates) {
                 service.log.line(&Event::now("configuration-warning", "info", message));
             }
         }
-        settings::Turn::Bad(failure) => {
-            let message = format!("{} [{}]", failure.message, failure.code);
+        Turn::Bad(failure) => {
+            let message = told(&failure);
             service.log.line(&Event::now("configuration-refused", "error", message));
         }
     }
     match certificates.turn() {
-        tls::Turn::Same => {}
-        tls::Turn::New(expires) => {
-            let message = format!("serving certificate until {expires}");
+        Turn::Same => {}
+        Turn::New(loaded) => {
+            let message = format!("serving certificate until {}", loaded.expires);
             service.log.line(&Event::now("certificate", "info", message));
         }
-        tls::Turn::Bad(failure) => {
-            let message = format!("{} [{}]", failure.message, failure.code);
-            service.log.line(&Event::now("certificate-refused", "error", message));
+        Turn::Bad(failure) => {
+            service.log.line(&Event::now("certificate-refused", "error", told(&failure)));
         }
     }
 }

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ambit_engine::config::AdmissionMode;
+use ambit_engine::config::{AdmissionMode, IMAGE_KINDS};
 use ambit_engine::decision::{Decision, Verdict};
 use ambit_engine::policy::Action;
 use jiff::Timestamp;
 use serde::Serialize;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
 use crate::answer;
@@ -28,6 +28,9 @@ const MAX_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The time that is left for the way back, at most. An API server rounds what it has up to a second.
 const MARGIN: Duration = Duration::from_secs(1);
+
+/// The most that the bodies of all reviews that are read or answered may take, in bytes.
+const MAX_BODIES_BYTES: usize = 256 << 20;
 
 /// The most characters that are told of what is no review.
 const MAX_TOLD: usize = 1024;
@@ -93,6 +96,8 @@ pub struct Service {
     pub log: Log,
     /// How many reviews are answered at once.
     slots: Semaphore,
+    /// How many bytes of bodies there is room for.
+    bodies: Arc<Semaphore>,
 }
 
 impl std::fmt::Debug for Service {
@@ -146,7 +151,18 @@ impl Service {
             metrics: Arc::default(),
             log,
             slots: Semaphore::new(at_once),
+            bodies: Arc::new(Semaphore::new(MAX_BODIES_BYTES)),
         }
+    }
+
+    /// Waits until there is room for a body of so many bytes, which is free again once what is
+    /// returned is dropped. `None` for one that is larger than all the room.
+    pub async fn room(&self, bytes: u64) -> Option<OwnedSemaphorePermit> {
+        let bytes = u32::try_from(bytes).ok()?;
+        if usize::try_from(bytes).ok()? > MAX_BODIES_BYTES {
+            return None;
+        }
+        Arc::clone(&self.bodies).acquire_many_owned(bytes).await.ok()
     }
 
     /// Answers a body. `timeout` is the query's, `3s`.
@@ -157,7 +173,7 @@ impl Service {
         body: &[u8],
         Arrival { started, now }: Arrival,
     ) -> Reply {
-        let generation = self.settings.current();
+        let generation = self.settings.kept.current();
         let mode = generation.as_ref().map(|known| known.configuration.config.webhook.mode);
         let Review { version, request } = match decode(body) {
             Ok(review) => review,
@@ -187,7 +203,8 @@ impl Service {
     fn invalid(&self, hook: Hook, error: &WireError, mode: Option<AdmissionMode>) -> Reply {
         self.count(hook, "other", "invalid", mode.map_or(NO_MODE, AdmissionMode::as_str));
         let text = answer::clean(&error.message, MAX_TOLD);
-        let message = format!("{text} [{}]", error.code());
+        let uid = error.answerable.as_ref().map_or("no uid", |(_, uid)| uid);
+        let message = format!("{uid}: {text} [{}]", error.code());
         self.log.line(&Event::now("review-refused", "error", message));
         let Some((version, uid)) = &error.answerable else {
             return Reply { status: 400, body: format!("{text}\n").into_bytes() };
@@ -265,8 +282,8 @@ impl Service {
             self.count_rules(decision);
             codes.extend(decision.errors.iter().map(|error| error.code.as_str()));
             codes.extend(decision.with_action(Action::Deny).map(|f| f.code.as_str()));
-        } else if let Some(status) = &answer.denied {
-            codes.extend(status.details.causes.iter().map(|cause| cause.reason.as_str()));
+        } else if let Some(word) = answer.annotations.get("codes") {
+            codes.push(word);
         }
         codes.sort_unstable();
         codes.dedup();
@@ -291,7 +308,12 @@ impl Service {
             decision: decision.map(|decision| decision.decision_id.to_string()),
             digests: decision.map(|decision| &decision.inputs),
             pinned: answer.patch.iter().map(|replace| replace.value.as_str()).collect(),
-            message: answer.denied.as_ref().map(|status| status.message.as_str()),
+            message: answer
+                .denied
+                .as_ref()
+                .map(|status| &status.message)
+                .or_else(|| answer.annotations.get(answer::MESSAGE))
+                .map(String::as_str),
             configuration,
             microseconds: u64::try_from(spent.as_micros()).unwrap_or(u64::MAX),
         });
@@ -352,24 +374,7 @@ fn duration(text: &str) -> Option<Duration> {
 
 /// Kinds that are counted by their own name; whoever may make kinds names the others.
 fn known_kind(kind: &str) -> &'static str {
-    const KINDS: [&str; 15] = [
-        "Artifact",
-        "CronJob",
-        "DaemonSet",
-        "Deployment",
-        "HTTPTrigger",
-        "Job",
-        "Pod",
-        "PodTemplate",
-        "ReplicaSet",
-        "ReplicationController",
-        "SpinApp",
-        "StatefulSet",
-        "Workload",
-        "WorkloadDeployment",
-        "WorkloadReplicaSet",
-    ];
-    KINDS.into_iter().find(|known| *known == kind).unwrap_or("other")
+    IMAGE_KINDS.into_iter().find(|known| *known == kind).unwrap_or("other")
 }
 
 #[cfg(test)]

@@ -6,12 +6,9 @@
 //! - A review is answered by one generation from its start to its end.
 //! - A generation that can't be read never replaces one that could; without a first one everything
 //!   is refused.
-//! - Contents decide what changed, not times: a mounted ConfigMap changes by a link that leads
-//!   elsewhere.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use ambit_engine::digest::Digest;
@@ -22,6 +19,8 @@ use ambit_setup::{
 };
 use ambit_trust::registry::Loopback;
 use ambit_trust::stores::Stores;
+
+use crate::kept::{Kept, Turn};
 
 /// The time for one call to a registry, retries included. A review doesn't wait that long; the work
 /// goes on, so that the next finds its answer.
@@ -147,84 +146,23 @@ fn names(configuration: &Configuration) -> BTreeSet<String> {
     names
 }
 
-/// What came of looking whether something changed.
-#[derive(Debug)]
-pub enum Turn {
-    /// Nothing did.
-    Same,
-    /// There is a new generation.
-    New(Arc<Generation>),
-    /// What is there now can't be used; the old one stays.
-    Bad(Failure),
-}
-
 /// The generation that counts now.
 #[derive(Debug)]
 pub struct Settings {
     sources: Sources,
-    state: RwLock<State>,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    current: Option<Arc<Generation>>,
-    /// What the last attempt looked at; `None` before the first.
-    looked_at: Option<Files>,
-    problem: Option<Failure>,
-    /// How many generations there were.
-    count: u64,
+    /// What was read of them.
+    pub kept: Kept<Generation>,
 }
 
 impl Settings {
     /// Nothing is read yet.
     #[must_use]
     pub fn new(sources: Sources) -> Self {
-        Self { sources, state: RwLock::default() }
-    }
-
-    /// Returns the generation that counts now, if there is one.
-    #[must_use]
-    pub fn current(&self) -> Option<Arc<Generation>> {
-        self.state.read().unwrap_or_else(PoisonError::into_inner).current.clone()
-    }
-
-    /// Returns why what is there now can't be used, if so.
-    #[must_use]
-    pub fn problem(&self) -> Option<Failure> {
-        self.state.read().unwrap_or_else(PoisonError::into_inner).problem.clone()
-    }
-
-    /// Returns how many generations there were.
-    #[must_use]
-    pub fn count(&self) -> u64 {
-        self.state.read().unwrap_or_else(PoisonError::into_inner).count
+        Self { sources, kept: Kept::default() }
     }
 
     /// Looks whether something changed, and reads it if so. It reads files, and takes its time.
-    pub fn turn(&self) -> Turn {
-        let looked_at = {
-            let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
-            state.looked_at.clone()
-        };
-        if looked_at.is_some_and(|files| !files.changed()) {
-            return Turn::Same;
-        }
-        let mut files = Files::default();
-        let read = Generation::read(&self.sources, &mut files);
-        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        state.looked_at = Some(files);
-        match read {
-            Ok(generation) => {
-                let generation = Arc::new(generation);
-                state.current = Some(Arc::clone(&generation));
-                state.problem = None;
-                state.count = state.count.saturating_add(1);
-                Turn::New(generation)
-            }
-            Err(failure) => {
-                state.problem = Some(failure.clone());
-                Turn::Bad(failure)
-            }
-        }
+    pub fn turn(&self) -> Turn<Generation> {
+        self.kept.turn(|files| Generation::read(&self.sources, files))
     }
 }

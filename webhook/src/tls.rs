@@ -1,10 +1,9 @@
 //! The serving certificate, from a folder that somebody else keeps up to date.
 //!
-//! A mounted Secret is replaced by a link that leads elsewhere, so contents are compared, not times.
 //! A handshake takes the newest certificate; connections that are open stay.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use ambit_setup::{Failure, Files};
 use jiff::Timestamp;
@@ -15,6 +14,8 @@ use rustls::sign::CertifiedKey;
 use rustls::{RootCertStore, ServerConfig};
 use x509_cert::der::Decode as _;
 
+use crate::kept::{Kept, Turn};
+
 /// The largest file of certificates or keys.
 const MAX_FILE_BYTES: usize = 1 << 20;
 
@@ -22,104 +23,51 @@ const MAX_FILE_BYTES: usize = 1 << 20;
 const CERTIFICATE: &str = "tls.crt";
 const KEY: &str = "tls.key";
 
+/// What to do about a serving certificate.
+const SECRET: &str =
+    "mount a Secret of type `kubernetes.io/tls` whose certificate goes with its key";
+
+/// What to do about authorities of clients.
+const AUTHORITIES: &str = "give a PEM file with at least one certificate of an authority";
+
 /// A certificate with what is said about it.
 #[derive(Debug)]
-struct Loaded {
+pub struct Loaded {
     key: Arc<CertifiedKey>,
-    expires: Timestamp,
+    /// When it expires.
+    pub expires: Timestamp,
 }
 
 /// The certificate that counts now.
 #[derive(Debug)]
 pub struct Certificates {
     folder: PathBuf,
-    state: RwLock<State>,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    loaded: Option<Loaded>,
-    looked_at: Option<Files>,
-    problem: Option<Failure>,
-    count: u64,
-}
-
-/// What came of looking whether something changed.
-#[derive(Debug)]
-pub enum Turn {
-    /// Nothing did.
-    Same,
-    /// There is a new certificate, which expires then.
-    New(Timestamp),
-    /// What is there now can't be used; the old one stays.
-    Bad(Failure),
+    /// What was read of it.
+    pub kept: Kept<Loaded>,
 }
 
 impl Certificates {
     /// Nothing is read yet.
     #[must_use]
     pub fn new(folder: PathBuf) -> Self {
-        Self { folder, state: RwLock::default() }
-    }
-
-    /// Returns when the certificate that counts now expires, if there is one.
-    #[must_use]
-    pub fn expires(&self) -> Option<Timestamp> {
-        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
-        state.loaded.as_ref().map(|loaded| loaded.expires)
-    }
-
-    /// Returns why what is there now can't be used, if so.
-    #[must_use]
-    pub fn problem(&self) -> Option<Failure> {
-        self.state.read().unwrap_or_else(PoisonError::into_inner).problem.clone()
-    }
-
-    /// Returns how many certificates there were.
-    #[must_use]
-    pub fn count(&self) -> u64 {
-        self.state.read().unwrap_or_else(PoisonError::into_inner).count
+        Self { folder, kept: Kept::default() }
     }
 
     /// Looks whether something changed, and reads it if so.
-    pub fn turn(&self) -> Turn {
-        let looked_at = {
-            let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
-            state.looked_at.clone()
-        };
-        if looked_at.is_some_and(|files| !files.changed()) {
-            return Turn::Same;
-        }
-        let mut files = Files::default();
-        let read = read(&self.folder, &mut files);
-        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        state.looked_at = Some(files);
-        match read {
-            Ok(loaded) => {
-                let expires = loaded.expires;
-                state.loaded = Some(loaded);
-                state.problem = None;
-                state.count = state.count.saturating_add(1);
-                Turn::New(expires)
-            }
-            Err(failure) => {
-                state.problem = Some(failure.clone());
-                Turn::Bad(failure)
-            }
-        }
+    pub fn turn(&self) -> Turn<Loaded> {
+        self.kept.turn(|files| read(&self.folder, files))
     }
 }
 
 impl ResolvesServerCert for Certificates {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
-        state.loaded.as_ref().map(|loaded| Arc::clone(&loaded.key))
+        self.kept.current().map(|loaded| Arc::clone(&loaded.key))
     }
 }
 
-fn unusable(path: &Path, reason: &str) -> Failure {
+fn unusable(path: &Path, reason: &str, help: &str) -> Failure {
     let message = format!("{}: {reason}", path.display());
-    Failure::new("webhook-certificate", message, None)
+    Failure::new("webhook-certificate", message, Some(help.to_owned()))
 }
 
 /// Reads the whole chain and its key. They have to go together: a rotation that is half done is
@@ -130,17 +78,17 @@ fn read(folder: &Path, files: &mut Files) -> Result<Loaded, Failure> {
     let key_pem = files.read(&key, MAX_FILE_BYTES)?;
     let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(&pem)
         .collect::<Result<_, _>>()
-        .map_err(|error| unusable(&certificate, &error.to_string()))?;
+        .map_err(|error| unusable(&certificate, &error.to_string(), SECRET))?;
     let Some(leaf) = chain.first() else {
-        return Err(unusable(&certificate, "there is no certificate in it"));
+        return Err(unusable(&certificate, "there is no certificate in it", SECRET));
     };
     let expires = expiry(leaf)
-        .ok_or_else(|| unusable(&certificate, "its first certificate can't be read"))?;
+        .ok_or_else(|| unusable(&certificate, "its first certificate can't be read", SECRET))?;
     let private = PrivateKeyDer::from_pem_slice(&key_pem)
-        .map_err(|_| unusable(&key, "there is no private key in it"))?;
+        .map_err(|_| unusable(&key, "there is no private key in it", SECRET))?;
     let provider = rustls::crypto::aws_lc_rs::default_provider();
     let made = CertifiedKey::from_der(chain, private, &provider)
-        .map_err(|error| unusable(&certificate, &error.to_string()))?;
+        .map_err(|error| unusable(&certificate, &error.to_string(), SECRET))?;
     Ok(Loaded { key: Arc::new(made), expires })
 }
 
@@ -171,12 +119,14 @@ pub fn server_config(
             let mut roots = RootCertStore::empty();
             for certificate in CertificateDer::pem_slice_iter(&pem) {
                 let certificate =
-                    certificate.map_err(|error| unusable(path, &error.to_string()))?;
-                roots.add(certificate).map_err(|error| unusable(path, &error.to_string()))?;
+                    certificate.map_err(|error| unusable(path, &error.to_string(), AUTHORITIES))?;
+                roots
+                    .add(certificate)
+                    .map_err(|error| unusable(path, &error.to_string(), AUTHORITIES))?;
             }
             let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
                 .build()
-                .map_err(|error| unusable(path, &error.to_string()))?;
+                .map_err(|error| unusable(path, &error.to_string(), AUTHORITIES))?;
             builder.with_client_cert_verifier(verifier)
         }
     };

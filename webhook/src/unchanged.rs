@@ -45,13 +45,6 @@ const CONTROLLER_INERT: [&str; 6] = [
 /// of these names.
 #[must_use]
 pub fn is_unchanged(carrier: Carrier, old: &Value, new: &Value, names: &BTreeSet<String>) -> bool {
-    let metadata = |object: &'_ Value, map: &str| -> Map<String, Value> {
-        let found = object.pointer(&format!("/metadata/{map}")).and_then(Value::as_object);
-        let found = found.into_iter().flatten().filter(|(key, _)| names.contains(*key));
-        found.map(|(key, value)| (key.clone(), value.clone())).collect()
-    };
-    let same_metadata =
-        ["labels", "annotations"].iter().all(|map| metadata(old, map) == metadata(new, map));
     let same_rest = match (old, new) {
         (Value::Object(old), Value::Object(new)) => equal_without(old, new, &APART),
         _ => false,
@@ -67,7 +60,18 @@ pub fn is_unchanged(carrier: Carrier, old: &Value, new: &Value, names: &BTreeSet
     };
     let status = |object: &Value| object.pointer("/status/artifactUrl").cloned();
     let same_status = carrier != Carrier::Artifact || status(old) == status(new);
-    same_metadata && same_rest && same_spec && same_status
+    same_names(old, new, names) && same_rest && same_spec && same_status
+}
+
+/// Tells whether the labels and annotations of these names are as they were.
+#[must_use]
+pub(crate) fn same_names(old: &Value, new: &Value, names: &BTreeSet<String>) -> bool {
+    let metadata = |object: &'_ Value, map: &str| -> Map<String, Value> {
+        let found = object.pointer(&format!("/metadata/{map}")).and_then(Value::as_object);
+        let found = found.into_iter().flatten().filter(|(key, _)| names.contains(*key));
+        found.map(|(key, value)| (key.clone(), value.clone())).collect()
+    };
+    ["labels", "annotations"].iter().all(|map| metadata(old, map) == metadata(new, map))
 }
 
 /// Tells whether two objects are equal but for the named keys, whatever the order of keys.

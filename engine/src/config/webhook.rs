@@ -53,8 +53,8 @@ impl Default for Webhook {
     }
 }
 
-/// The kinds in which tags can be replaced.
-const KINDS: [&str; 15] = [
+/// The kinds that name images, and in which tags can be replaced.
+pub const IMAGE_KINDS: [&str; 15] = [
     "Artifact",
     "CronJob",
     "DaemonSet",
@@ -87,8 +87,8 @@ pub(super) fn read(
     if fields.node("mutate").is_some() {
         webhook.mutate.clear();
         for kind in fields.string_list("mutate", &mut reader.problems) {
-            if !KINDS.contains(&kind.as_str()) {
-                let help = Some(format!("write {}", KINDS.join(", ")));
+            if !IMAGE_KINDS.contains(&kind.as_str()) {
+                let help = Some(format!("write {}", IMAGE_KINDS.join(", ")));
                 let message = format!("`{}` is no kind with images", kind.as_str());
                 return Err(reader.error(&kind, message, help));
             }

@@ -106,6 +106,9 @@ fn mode_decides_whether_a_verdict_stands() {
         let found = answer.denied.as_ref().map(|status| (status.code, status.reason));
         assert_eq!(found, denied.then_some((403, "Forbidden")), "{verdict:?} {mode:?}");
         assert_eq!(answer.warnings, warnings, "{verdict:?} {mode:?}");
+        let recorded = answer.annotations.contains_key(MESSAGE);
+        let watched = mode == AdmissionMode::Audit && verdict != Verdict::Allow;
+        assert_eq!(recorded, watched, "{verdict:?} {mode:?}");
         assert!(answer.patch.is_empty(), "{verdict:?} {mode:?}");
     }
 }
@@ -219,7 +222,9 @@ fn every_answer_to_a_decision_goes_on_record() {
         let codes = vec![error("late"), error("early"), error("late")];
         let findings = vec![finding("bad", Action::Deny), finding("told", Action::Warn)];
         let decision = decision(Verdict::Error, findings, codes);
-        let answer = decided(&decision, &request(), &manner(mode));
+        let mut answer = decided(&decision, &request(), &manner(mode));
+        let message = answer.annotations.remove(MESSAGE);
+        assert_eq!(message.is_some(), mode == AdmissionMode::Audit);
         let expected = BTreeMap::from(
             [
                 ("verdict", "error"),

@@ -3,7 +3,8 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::settings::{Sources, Turn};
+use crate::kept::Turn;
+use crate::settings::Sources;
 
 fn service(at_once: usize, settings: Settings) -> Service {
     let (log, _writer) = Log::to(std::io::sink());
@@ -160,4 +161,46 @@ async fn an_operator_who_only_watches_refuses_nothing() {
         assert_eq!(response["auditAnnotations"]["codes"], code);
         assert!(response["auditAnnotations"]["message"].as_str().unwrap().contains(code));
     }
+}
+
+#[test]
+fn a_configuration_that_cannot_be_used_leaves_the_old_one_and_says_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("ambit.yaml");
+    let write = |text: &str| std::fs::write(&config, text).unwrap();
+    let settings = Settings::new(Sources { config: Some(config.clone()), ..Sources::default() });
+    write("webhook: {mode: warn}\n");
+    assert!(matches!(settings.turn(), Turn::New(_)));
+    assert!(matches!(settings.turn(), Turn::Same));
+    let first = settings.kept.current().unwrap().digest.clone();
+    write("webhook: {mode: loose}\n");
+    let Turn::Bad(failure) = settings.turn() else { panic!("it is taken") };
+    let line = crate::log::told(&failure);
+    for part in ["ambit.yaml", "`loose` is no mode", "write `enforce`, `warn` or `audit`"] {
+        assert!(line.contains(part), "{line}");
+    }
+    assert!(line.ends_with("[config-field]"), "{line}");
+    assert_eq!(settings.kept.current().unwrap().digest, first);
+    assert_eq!((settings.kept.count(), settings.kept.problem()), (1, Some(failure)));
+    write("webhook: {mode: audit}\n");
+    assert!(matches!(settings.turn(), Turn::New(_)));
+    assert_eq!((settings.kept.count(), settings.kept.problem()), (2, None));
+}
+
+#[tokio::test]
+async fn bodies_wait_until_there_is_room() {
+    let service = service(1, Settings::new(Sources::default()));
+    let whole = u64::try_from(MAX_BODIES_BYTES).unwrap();
+    assert!(service.room(whole + 1).await.is_none());
+    assert!(service.room(u64::MAX).await.is_none());
+    let held = service.room(whole).await.unwrap();
+    let mut waiting = std::pin::pin!(service.room(1));
+    let first = tokio::select! {
+        biased;
+        _ = &mut waiting => "room",
+        () = tokio::task::yield_now() => "none",
+    };
+    assert_eq!(first, "none");
+    drop(held);
+    assert!(waiting.await.is_some());
 }

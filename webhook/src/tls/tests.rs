@@ -31,8 +31,7 @@ fn mount(folder: &Path, version: &str, certificate: &str, key: &str) {
 }
 
 fn chain(certificates: &Certificates) -> Vec<CertificateDer<'static>> {
-    let state = certificates.state.read().unwrap();
-    state.loaded.as_ref().map(|loaded| loaded.key.cert.clone()).unwrap_or_default()
+    certificates.kept.current().map(|loaded| loaded.key.cert.clone()).unwrap_or_default()
 }
 
 #[test]
@@ -40,19 +39,25 @@ fn a_mounted_certificate_is_followed_and_its_chain_kept_whole() {
     let folder = tempfile::tempdir().unwrap();
     let certificates = Certificates::new(folder.path().to_owned());
     assert!(matches!(certificates.turn(), Turn::Bad(_)));
-    assert_eq!((certificates.count(), certificates.expires()), (0, None));
+    assert_eq!(
+        (certificates.kept.count(), certificates.kept.current().map(|loaded| loaded.expires)),
+        (0, None)
+    );
     let (certificate, key) = issued();
     mount(folder.path(), "v1", &certificate, &key);
     assert!(matches!(certificates.turn(), Turn::New(_)));
     assert!(matches!(certificates.turn(), Turn::Same));
     let first = chain(&certificates);
-    assert_eq!((first.len(), certificates.count()), (2, 1));
-    assert!(certificates.problem().is_none() && certificates.expires().is_some());
+    assert_eq!((first.len(), certificates.kept.count()), (2, 1));
+    assert!(
+        certificates.kept.problem().is_none()
+            && certificates.kept.current().map(|loaded| loaded.expires).is_some()
+    );
     let (certificate, key) = issued();
     mount(folder.path(), "v2", &certificate, &key);
     assert!(matches!(certificates.turn(), Turn::New(_)));
     assert_ne!(chain(&certificates), first);
-    assert_eq!(certificates.count(), 2);
+    assert_eq!(certificates.kept.count(), 2);
 }
 
 #[test]
@@ -63,7 +68,7 @@ fn absent_folder_or_file_is_named() {
     let Turn::Bad(failure) = certificates.turn() else { panic!("nothing is taken") };
     assert_eq!(failure.code, "file-not-found");
     assert!(failure.message.contains("absent/tls.crt"), "{failure}");
-    assert_eq!(certificates.problem(), Some(failure));
+    assert_eq!(certificates.kept.problem(), Some(failure));
     // What isn't there still isn't a change.
     assert!(matches!(certificates.turn(), Turn::Same));
     let (certificate, key) = issued();
@@ -74,8 +79,8 @@ fn absent_folder_or_file_is_named() {
     assert!(failure.message.contains("absent/tls.key"), "{failure}");
     std::fs::write(absent.join(KEY), key).unwrap();
     assert!(matches!(certificates.turn(), Turn::New(_)));
-    assert_eq!(certificates.problem(), None);
-    assert_eq!(certificates.count(), 1);
+    assert_eq!(certificates.kept.problem(), None);
+    assert_eq!(certificates.kept.count(), 1);
 }
 
 #[test]
@@ -96,10 +101,10 @@ fn what_cannot_be_used_leaves_the_old_certificate_in_place() {
         mount(folder.path(), "v2", next, next_key);
         let Turn::Bad(failure) = certificates.turn() else { panic!("{name} is taken") };
         assert_eq!(failure.code, "webhook-certificate", "{name}");
-        assert!(certificates.problem().is_some());
+        assert!(certificates.kept.problem().is_some());
         assert_eq!(chain(&certificates), first, "{name}");
         mount(folder.path(), "v3", &certificate, &key);
         assert!(matches!(certificates.turn(), Turn::New(_)), "{name}");
-        assert!(certificates.problem().is_none());
+        assert!(certificates.kept.problem().is_none());
     }
 }

@@ -179,6 +179,21 @@ async fn an_update_is_judged_by_what_it_brings() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_runs_already_is_judged_again_where_its_class_changes() {
+    let asked = Asked::new().await;
+    let old = pod(&json!([{"name": "c", "image": EVIL}]));
+    let mut debugged = old.clone();
+    debugged["spec"]["ephemeralContainers"] = json!([{"name": "d", "image": GOOD}]);
+    let mut relabelled = debugged.clone();
+    relabelled["metadata"]["labels"] = json!({"ambit.dev/class": "tool"});
+    for (name, new, again) in [("debugged", debugged, false), ("relabelled", relabelled, true)] {
+        let answer = asked.validate(&review("UPDATE", &new, Some(&old))).await;
+        let judged = answer.codes().contains(&"sign-policy".to_owned());
+        assert_eq!(judged, again, "{name}: {answer:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn annotations_that_claim_a_verdict_count_for_nothing() {
     let asked = Asked::new().await;
     let mut object = workload(EVIL);

@@ -12,11 +12,12 @@ use ambit_trust::registry::{Client, Loopback, Options as ClientOptions};
 use ambit_trust::resolve::Claims;
 use ambit_trust::sign::{COSIGN_SIGN, signature_bundle};
 use ambit_trust::stores::Stores;
+use ambit_webhook::kept::Turn;
 use ambit_webhook::log::Log;
 use ambit_webhook::server::{Bounds, reviews};
 use ambit_webhook::service::Service;
-use ambit_webhook::settings::{Settings, Sources, Turn};
-use ambit_webhook::tls::{self, Certificates, server_config};
+use ambit_webhook::settings::{Settings, Sources};
+use ambit_webhook::tls::{Certificates, server_config};
 use jiff::Timestamp;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::pki_types::CertificateDer;
@@ -237,7 +238,7 @@ impl Webhook {
 
     pub(crate) async fn serve(service: Arc<Service>, issuer: &Issuer, bounds: Bounds) -> Self {
         let certificates = Arc::new(Certificates::new(issuer.folder.path().to_owned()));
-        assert!(matches!(certificates.turn(), tls::Turn::New(_)));
+        assert!(matches!(certificates.turn(), Turn::New(_)));
         let config = server_config(Arc::clone(&certificates), None).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let api = ApiServer::new(listener.local_addr().unwrap(), &issuer.authority());
